@@ -14790,11 +14790,11 @@ typedef mbk_epilogue mbi_epilogue_call;
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. */
+/* The functions of a method on CUDA. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
-  /* Builds the method's form of plan->device. The CUDA context is current, here and below. On
-   * failure the caller runs `destroy`. */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and in all
+   * others. On failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   /* Returns the bytes of scratch that a product needs. */
@@ -14803,70 +14803,71 @@ typedef struct mbi_cuda_method {
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
       mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
-  /* Writes the method's part of the plan's line. */
+  /* Writes the method's part of the plan's description. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  /* Follows new plan->device.values. NULL: they are read in place. */
+  /* Takes over new plan->device.values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* Forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  /* The forms of values that pay: MBI_FORMS_...; 0: general values only. */
   uint32_t forms;
-  /* Returns the seconds of a product, launches left out, or HUGE_VAL if the matrix does not
+  /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
    * suit the method. NULL: AUTO never takes it. */
   double (*cost)(const merbit_plan *plan);
-  double making; /* the products that `create` takes as long as: MBI_MAKING_... */
+  double making; /* products that take as long as `create`: MBI_MAKING_... */
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
 } mbi_cuda_method;
 
-/* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
- * other form, and SCAN's own with other columns. */
+/* The number of products that take as long as building a form of the matrix in addition to
+ * SCAN's schedule: any other form, or SCAN's own with other columns. */
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 
-/* What AUTO has found out about a CSR on the CPU. */
+/* What AUTO finds out about a CSR on the CPU. */
 typedef struct mbi_cpu_sample {
   int equal; /* all values are equal, or it is a pattern */
   int block; /* rows and columns of the full blocks of which it consists; 1: none */
 } mbi_cpu_sample;
 
-/* What a method on the CPU provides. */
+/* The functions of a method on the CPU. */
 typedef struct mbi_cpu_method {
   /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
    * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
-  /* Returns the bytes of a workspace. */
+  /* Returns the bytes of scratch of a product. */
   size_t (*scratch_bytes)(const merbit_plan *plan);
-  /* Computes y = alpha A x + beta y. NULL: merbit_spmm does. */
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm computes it. */
   void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
       const void *beta, void *y);
   /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
   int64_t (*stream_bytes)(const merbit_plan *plan);
-  /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
+  /* Writes the plan's description; a product moves `bytes`. NULL: the description of a CSR. */
   int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
-  /* Follows new plan->values. NULL: they are read in place. */
+  /* Takes over new plan->values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
   /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
    * AUTO never takes it. */
   double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
 } mbi_cpu_method;
 
-/* What a method takes beside f64 or f32, plus-times and one vector; and what else is particular
- * to it. */
+/* What a method supports beside f64 or f32, plus-times and one vector, and its other
+ * properties. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
-  MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
+  MBI_TAKES_SEMIRINGS = 2,   /* semirings other than plus-times */
   MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
   MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
   MBI_TAKES_VECTORS_CUDA = 16,
   MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
-  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing where products wait for all before them */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing if products wait for all earlier work */
   MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
 };
 
 /* A row of the table of methods: spmv/choose/methods.c. */
 typedef struct mbi_method {
   merbit_method number;
-  const char *name, *identifier; /* in merbit_plan_describe; as users write it */
+  const char *name, *identifier; /* the name in merbit_plan_describe; the name that users
+                                  * write */
   int takes;                     /* MBI_TAKES_... */
   const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
   const mbi_cpu_method *cpu;     /* NULL: not on the CPU */
@@ -17736,9 +17737,9 @@ typedef struct mbi_transposing {
   merbit_index_type place_type;
 } mbi_transposing;
 
-/* New values of a plan, on their way through the stages. */
+/* New values of a plan on their way through the stages. */
 typedef struct mbi_new_values {
-  const void *values; /* `count` of them, in the order that the next stage takes */
+  const void *values; /* `count` values, in the order that the next stage reads */
   merbit_memory memory;
   int64_t count;
   void *downloaded;      /* holds the host copy of device values; or NULL */
@@ -17746,8 +17747,8 @@ typedef struct mbi_new_values {
 } mbi_new_values;
 
 /* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
- * stage takes, or leaves it. `map_values` does the same to new values; on failure the caller
- * releases what `fresh` holds. */
+ * stage reads, or leaves it unchanged. `map_values` does the same to new values; on failure the
+ * caller releases what `fresh` holds. */
 typedef struct mbi_stage {
   merbit_status (*make)(merbit_plan *plan);
   merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);
@@ -17758,43 +17759,45 @@ enum {
 
 #endif
 
-/* What the library's own iterations want of a plan; all zero for a user's. */
+/* What the library's own iterations ask of a plan; all zero for a user's plan. */
 typedef struct mbi_plan_making {
-  int dual;          /* the dual-buffer commit */
-  const char *after; /* of mbi_epilogue; NULL: nothing */
+  int dual;          /* 1: dual-buffer commit */
+  const char *after; /* mbi_epilogue.after; NULL: none */
   /* CUDA: */
-  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan
-                    lives as long as one call, and keeps what a transpose was made in */
-  int dots;             /* x'A x comes with a product, where that costs it little */
-  int stops;            /* a product of an epilogue ends where its flag is set */
-  int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
-  int unsynchronised;   /* what the GPU does for the plan may still be on the default stream */
-  /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
-   * found sound; NULL: nothing. */
+  uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
+                         * plan lives as long as one call, and keeps the memory in which a
+                         * transpose was made */
+  int dots;             /* 1: products compute x'A x, if that costs little */
+  int stops;            /* 1: products with an epilogue do nothing once its flag is set */
+  int interleaved;      /* 1: other kernels run between products (mbi_plan_launches_plainly) */
+  int unsynchronised;   /* 1: the GPU's work for making the plan may still be on the default
+                         * stream */
+  /* Called when the plan's arrays have been checked, to enqueue the maker's own work; or
+   * NULL. */
   merbit_status (*checked)(void *maker);
   void *maker;
 } mbi_plan_making;
 
 struct merbit_plan {
   merbit_context *context;
-  int64_t references; /* its workspaces, and the user */
+  int64_t references; /* its workspaces, and the user's */
   merbit_plan_desc desc;
-  merbit_view given;     /* the user's, with both triangles */
-  merbit_view view;      /* the same, or its transpose */
-  merbit_view csr;       /* what is multiplied, or was uploaded */
-  merbit_matrix *owner;  /* whose arrays these may be; NULL: the user's */
-  merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
+  merbit_view given;     /* the user's view; of a triangle both triangles */
+  merbit_view view;      /* `given`, or its transpose */
+  merbit_view csr;       /* the CSR that is multiplied, or that was uploaded */
+  merbit_matrix *owner;  /* owns the arrays of the view; NULL: the user does */
+  merbit_matrix *matrix; /* holds csr if the view was converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
-  mbi_symmetric symmetric; /* of a matrix given by one triangle */
-  mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
+  mbi_symmetric symmetric; /* for a matrix given by one triangle */
+  mbi_bsr bsr;             /* what methods of blocks multiply; csr is then the view */
   merbit_side side;
   merbit_method method;
-  const mbi_method *row;   /* of `method` */
-  const mbi_method *asked; /* of desc.method */
-  merbit_type type;        /* of values; of vectors and sums: spmv/plan/types.c */
-  char reason[384];        /* why AUTO fell back to the CPU; else empty */
-  char why[160];           /* what decided AUTO's choice of a method; else empty */
+  const mbi_method *row;   /* the row of `method` */
+  const mbi_method *asked; /* the row of desc.method */
+  merbit_type type;        /* of the values; of vectors and sums: spmv/plan/types.c */
+  char reason[384];        /* why AUTO fell back to the CPU; or empty */
+  char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
   mbi_plan_making making;
   mbi_arena arena;
@@ -17807,50 +17810,52 @@ struct merbit_plan {
   mbi_sorted sorted;
   mbi_placed placed;
   int placed_nodes;
-  void *placed_columns; /* holds csr.col_ind where it was copied */
+  void *placed_columns; /* holds csr.col_ind if it was copied */
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
-  void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
+  void *state; /* what the method built: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
-  void *scale; /* CUfunction: x times the values of its columns, where that comes first */
-  uint64_t schedule_bytes;    /* what the method added to the CSR */
-  uint64_t stream_bytes;      /* that a product moves beside x and y */
-  mbi_nonempty_rows nonempty; /* where the choice or the method asks */
+  void *scale; /* CUfunction: multiplies x by the values of columns, before a product; or
+                * NULL */
+  uint64_t schedule_bytes;    /* bytes that the method added to the CSR */
+  uint64_t stream_bytes;      /* bytes that a product moves, without x and y */
+  mbi_nonempty_rows nonempty; /* set if the choice or the method needs it */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
-  int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
-                need nothing of them once it is set */
+  int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once it
+              * is set, their iterations need no results */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int streaming;               /* the matrix is loaded past the caches */
+  int streaming;               /* 1: the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
 struct merbit_workspace {
   merbit_plan *plan;
-  void *carries;                 /* CPU: of the merge tasks */
+  void *carries;                 /* CPU: carries of the merge tasks */
   void *bounce;                  /* CUDA with several host vectors: spmv/plan/many_product.c */
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
-  const void *known_x, *known_y; /* pointers already found to be the GPU's */
-  double *sums;                  /* CPU: of each chunk of an epilogue */
+  const void *known_x, *known_y; /* the last addresses found to be in GPU memory */
+  double *sums;                  /* CPU: the sums of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes of it */
-  const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
+  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes */
+  const void *known_epilogue[9]; /* the same for vectors, scalars, sums, skip */
 };
 
 #endif
 
-/* What methods and stages ask of a plan. */
+/* Questions about a plan that methods and stages ask, and launches. */
 
-/* Returns whether products start only when all before them is done. Then x is read as data that
- * nobody writes, by which most methods gain more than by a dependent launch. */
+/* Returns whether products start only when all earlier work is done. Then they can read x as
+ * data that nobody writes, from which most methods gain more than from a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
   return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-/* Returns how a kernel of a product starts. A fix-up `behind` the product of the same call is
- * always a dependent launch: it reads the carries as data that others write. */
+/* Returns how a kernel of a product is launched. A fix-up, `behind` the product of the same
+ * call, is always a dependent launch, because it reads the carries as data that others
+ * write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
@@ -17879,8 +17884,8 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* Returns the bytes that a product reads of values once: tables, and values of rows or columns.
- */
+/* Returns the bytes of values that a product reads only once: tables, and values of rows or
+ * columns. */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -17890,13 +17895,13 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
       : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size : 0;
 }
 
-/* Returns the bytes of shared memory in which each block of a product keeps a table. */
+/* Returns the bytes of shared memory per block of a product for a table of values. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
       ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type)) : 0;
 }
 
-/* Returns what merbit_plan_describe says of the values. */
+/* Returns the description of the values for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values", "values all equal",
       "values exact in f32", "values exact in f16", "values from a table, by bytes",
@@ -17906,7 +17911,7 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
       : names[plan->device.form];
 }
 
-/* Returns whether plan->bsr is what is multiplied. */
+/* Returns whether the plan multiplies plan->bsr. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
@@ -17931,7 +17936,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Checks the arrays of plan->view, which are on the host. Errors name the user's arrays. */
+/* Checks the arrays of plan->view, which are on the host. Messages name the user's arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
     const merbit_view *host) {
   merbit_view given = *host;
@@ -17945,10 +17950,10 @@ MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
 }
 
 /* ==== >>spmv/plan/types.c  types of a plan ================================================ */
-/* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
+/* The types of a plan. plan->type is that of the stored values. Vectors, sums, alpha and beta
  * have one type, which may be wider. */
 
-/* Returns the type in which values are multiplied unless the plan says another. */
+/* Returns the type in which values are multiplied if the plan does not name one. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
@@ -17959,9 +17964,9 @@ MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
       : mbi_type_accumulator(plan->type);
 }
 
-/* Returns alpha or beta as kernels of the plan take it: a number of the accumulator's type, or
- * one that may be absent (semirings); the address of one in device memory; or, where the plan's
- * products stop, the address of the flag. Such a plan's beta is not read. */
+/* Returns alpha or beta as the plan's kernels take it: a number of the accumulator's type, for
+ * semirings one that may be absent; or an address in device memory. If the plan's products
+ * stop, it is the address of the flag, and beta is not read. */
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
   mbk_scalar made = {{0, 0}};
   const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
@@ -17978,13 +17983,13 @@ MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-/* Returns whether values, vectors and sums are all f64 or all f32, which every method and every
- * shorter form of the values takes. */
+/* Returns whether values, vectors and sums are all f64 or all f32. Every method and every
+ * shorter form of the values supports these. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* Returns the name of a type in kernels, where a short value is its bits. */
+/* Returns the name of a type in kernels. A value of 16 bits is passed as its bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
       "mbk_u16", "mbk_c64", "mbk_c128"};
@@ -17996,8 +18001,8 @@ MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* Returns what spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the
- * plan's type become numbers. */
+/* Returns MBK_STORED of spmv/shared/values.cuh: the form of values, or how values of the plan's
+ * type become numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
       : mbi_plan_conjugates(plan)             ? 8
@@ -18005,7 +18010,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
       : plan->type == MERBIT_BF16             ? 7 : MBI_VALUES_GENERAL;
 }
 
-/* Returns what merbit_plan_describe says of the types. */
+/* Returns the description of the types for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
@@ -18027,7 +18032,8 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-/* Sets desc->vector_type, the type of vectors and sums, where it is the matrix's to say. */
+/* Sets desc->vector_type, the type of vectors and sums, to its default if the user did not set
+ * it. */
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type;
@@ -18050,7 +18056,7 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-/* Checks that a plan's method takes its types. */
+/* Checks that a plan's method supports its types. */
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
     const mbi_method *method, const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
@@ -18105,7 +18111,7 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-/* Checks the semiring of a plan by `method`, once its type and method are checked. */
+/* Checks the semiring of a plan by `method`. Type and method must have been checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
     const mbi_method *method, const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
@@ -19347,7 +19353,7 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
   }
 }
 
-/* Returns the bytes of a workspace. */
+/* Returns the bytes of scratch of a product. */
 MBI_INTERNAL size_t mbi_merge_workspace_bytes(const merbit_plan *plan) {
   return mbi_merge_scratch_bytes(plan->tasks, plan->type);
 }
@@ -19358,7 +19364,8 @@ static void mbi_merge_product(const merbit_plan *plan, void *scratch, const void
       beta, y);
 }
 
-/* Returns the seconds of nanoseconds for each nonzero and row, divided among the tasks. */
+/* Returns the seconds of a product that takes `entry` nanoseconds per nonzero and `row` per
+ * row, divided among the tasks. */
 MBI_INTERNAL double mbi_cpu_seconds(const merbit_plan *plan, double entry, double row) {
   return 1e-9 * (entry * (double)plan->csr.nnz + row * (double)plan->csr.rows) / plan->tasks;
 }
@@ -19368,8 +19375,8 @@ MBI_INTERNAL int mbi_x_is_far(const merbit_plan *plan) {
   return plan->csr.cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
 }
 
-/* Returns the seconds of a product on an EPYC, in tasks. The end of a short row is often predicted
- * wrongly; where the caches do not hold x, loads of x wait. */
+/* Returns the seconds of a product on an EPYC. The end of a short row is often mispredicted. If
+ * x does not fit in the caches, its loads wait. */
 static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
   const double entry = (lengthy ? 0.36 : 0.42) + (mbi_x_is_far(plan) && !lengthy ? 3.5 : 0);
@@ -19385,7 +19392,7 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
   mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
 }
 
-/* The sequential loop of spmv/cpu/reference.c. */
+/* REFERENCE: the sequential loop of spmv/cpu/reference.c. */
 MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
@@ -20712,7 +20719,7 @@ MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch, 
   }
 }
 
-/* alpha and beta are mbi_scalars. */
+/* Multiplies as an mbi_cpu_method. alpha and beta point to mbi_scalar. */
 static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   mbi_semiring_multiply(plan, scratch, (const mbi_scalar *)alpha, x, (const mbi_scalar *)beta,
@@ -22211,7 +22218,7 @@ static int64_t mbi_sorted_stream_bytes(const merbit_plan *plan) {
       plan->csr.rows * (int64_t)sizeof *plan->sorted.row_id;
 }
 
-/* Returns the seconds of a product on an EPYC, in tasks. x is prefetched. */
+/* Returns the seconds of a product on an EPYC. x is prefetched. */
 static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
   const double entry =
@@ -23154,7 +23161,7 @@ static int64_t mbi_blocks_stream_bytes(const merbit_plan *plan) {
       (int64_t)mbi_index_bytes(bsr->offset_type);
 }
 
-/* Writes the plan's line. */
+/* Writes the plan's description. */
 static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char *text, size_t size) {
   const merbit_view *bsr = &plan->bsr.view;
   return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
@@ -23168,8 +23175,8 @@ static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char 
       plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
-/* Returns the seconds of a product by the full blocks of a CSR on an EPYC, in tasks. Equal values
- * are cheaper by SORTED. */
+/* Returns the seconds of a product of full blocks on an EPYC. If all values are equal, SORTED
+ * is faster. */
 static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
   return sample->block > 1 && !sample->equal
@@ -23180,8 +23187,8 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
 MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
-/* Converts plan->view to what the method reads: a CSR of 32-bit columns in plan->csr, or blocks
- * in plan->bsr. A view that is so already stays where it is. */
+/* Converts plan->view to what the method reads: a CSR with 32-bit columns in plan->csr, or
+ * blocks in plan->bsr. A view that already has that form is not copied. */
 
 /* Downloads new values, if they are in device memory. */
 MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
@@ -23206,7 +23213,7 @@ MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-/* Returns whether the blocks of the view are those that the plan multiplies. */
+/* Returns whether the plan multiplies the view's own blocks. */
 static int mbi_format_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
@@ -23214,7 +23221,7 @@ static int mbi_format_blocks_fit(const merbit_plan *plan) {
       desc->block_cols == plan->view.block_cols));
 }
 
-/* Returns whether new values have to be converted with the view. */
+/* Returns whether new values must be converted together with the view. */
 MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
       (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
@@ -23247,8 +23254,9 @@ MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   return status;
 }
 
-/* Sets plan->bsr. Two views stay in device memory, where spmv/shared/device_csr.c checks them:
- * blocks of the right shape, and a CSR, which spmv/stages/extract_blocks.c converts. */
+/* Sets plan->bsr. Two kinds of views stay in device memory, where spmv/shared/device_csr.c
+ * checks them: blocks of the wanted shape, and a CSR, which spmv/stages/extract_blocks.c
+ * converts. */
 static merbit_status mbi_format_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
@@ -23318,7 +23326,7 @@ static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *st
 }
 
 /* Brings new values into the order of plan->csr or plan->bsr. A COO or 64-bit view is converted
- * again, since duplicates may have been added up. */
+ * again, because duplicates may have been added up. */
 MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_view structure = plan->view, host;
   merbit_status status;
@@ -24241,68 +24249,71 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
 #ifndef MBI_CHOOSE_H
 #define MBI_CHOOSE_H
 
-/* Bytes of columns and values that L2 holds. */
+/* The most bytes of columns and values that L2 holds. */
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 40000000u
 #endif
-/* Seconds per byte that is streamed; measured on an H200, as all figures of forecasts. What
- * counts in a choice is their proportion. */
+/* Seconds per byte that is streamed. All figures of forecasts are measured on an H200; a choice
+ * depends only on their ratios. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Bytes of columns and values from which on a plan for so few products that no look at the
- * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
+/* If a plan is for so few products that inspecting the matrix does not pay, it takes MERGE from
+ * this many bytes of columns and values on. Below, launches count, and lanes per row need only
+ * one. */
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
-/* A small matrix is looked at for full blocks from so many bytes on that what they save is more
- * than a launch. */
+/* A small matrix is searched for full blocks from this many bytes on. With fewer, blocks save
+ * less than a launch takes. */
 #ifndef MBI_CHOOSE_BLOCKS
 #define MBI_CHOOSE_BLOCKS 16000000u
 #endif
 
-#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_CALLS 2000 /* the least number of products for which measuring pays */
 #define MBI_MEASURE_MOST 3
 #define MBI_MEASURE_ROUNDS 2
-#define MBI_MEASURE_BATCH 5 /* products of a round; of a small matrix ten times as many */
+#define MBI_MEASURE_BATCH 5 /* products per round; of a small matrix ten times as many */
 typedef struct mbi_candidate {
   merbit_method method;
-  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
-  double seconds; /* forecast where that is how they are ranked, then measured */
+  int omega;      /* for SCAN 1 or 2: whether rows cross blocks; else 0 */
+  double seconds; /* first the forecast, if candidates are ranked by it, then the measured
+                   * time */
 } mbi_candidate;
-/* What is kept of an answer. */
+/* The stored answer of a measurement. */
 typedef struct mbi_measured {
   int32_t method, omega;
   char why[160];
 } mbi_measured;
 
-/* What every forecast is made of. Seconds, of the vectors, of columns and values, and of the
- * elements of x that no cache near the threads holds. */
+/* The parts of every forecast, in seconds: reading and writing the vectors, streaming columns
+ * and values, and gathering those elements of x that no cache near the threads holds. */
 typedef struct mbi_traffic {
   double size, nnz, rows, cols;
   double values; /* bytes of a nonzero's value */
   double vectors, stream, gathers;
-  double light; /* what a method that looks for no row ends takes of a stream's time */
+  double light; /* the part of `stream` that a method without row ends takes */
 } mbi_traffic;
 
 #endif
 
-/* The critical path: what a row takes that one lane, or one team of lanes, walks alone, however
- * even the other rows are. Part of the forecast of each method that does not cut rows. */
+/* The parts of forecasts. The critical path is the longest row if one lane, or one team of
+ * lanes, walks it alone. It counts even if all other rows have equal lengths, and is part of
+ * the forecast of each method that does not cut rows. */
 
 MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
-/* Seconds for a load on which the next one waits, from memory and from L2, as on an H200
- * (40,000 nonzeros by SLICED in f32, 8 a step of columns and then x: 5.5 ms). */
+/* Seconds of a load on which the next load waits, from memory and from L2, on an H200. (40,000
+ * nonzeros by SLICED in f32, 8 per step, columns and then x, take 5.5 ms.) */
 #define MBI_WALK_FAR 0.5e-6
 #define MBI_WALK_NEAR 0.2e-6
 
-/* Seconds of any product, launches and first loads, that all forecasts leave out. */
+/* Seconds of any product for launches and first loads, which all forecasts leave out. */
 #define MBI_WALK_LEAST 6e-6
 
-/* Seconds that the plan's longest row takes who walks it alone, less MBI_WALK_LEAST: a step is
- * `at_once` nonzeros and `loads` loads, each of which waits for the one before. */
+/* Returns the seconds for walking the plan's longest row, minus MBI_WALK_LEAST. A step takes
+ * `at_once` nonzeros and consists of `loads` loads, each of which waits for the one before. */
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
@@ -24310,8 +24321,8 @@ MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads)
 
 /* ---- Traffic ----------------------------------------------------------------------------- */
 
-/* Returns the seconds for one sector of x that no cache near the threads holds, by the bytes of
- * x: the L2's rate, which falls where x does not fit. */
+/* Returns the seconds for one sector of x that no cache near the threads holds. `bytes` is the
+ * size of x: L2's rate falls if x does not fit. */
 MBI_INTERNAL double mbi_choose_gather(double bytes) {
   static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
   static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
@@ -24326,13 +24337,13 @@ MBI_INTERNAL double mbi_choose_gather(double bytes) {
       (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-/* Returns the longer time: a row that is walked alone goes on while the others are multiplied.
- */
+/* Returns the longer time: a row that is walked alone continues while the others are
+ * multiplied. */
 MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }
 
-/* Returns what a product moves, in seconds. */
+/* Returns the parts of a forecast for the plan's matrix. */
 MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   mbi_traffic t;
   t.size = (double)mbi_type_size(plan->type);
@@ -24344,8 +24355,7 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   t.values = (double)mbi_value_bytes(plan);
   t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
   t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
-  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
-   */
+  /* A method without row ends is faster in f64; in f32 SCAN keeps up with the stream. */
   t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
   return t;
 }
@@ -24824,7 +24834,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product. To look values up is slower here than to stream them. */
+/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
@@ -25470,8 +25480,8 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
       mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Products are written and read; reads and writes mixed reach
- * three quarters of the rate. */
+/* Returns the seconds of a product. Products are written and read; mixed reads and writes reach
+ * three quarters of the bandwidth. */
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
@@ -25689,8 +25699,8 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses
- * by them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
+/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
+ * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
@@ -25841,22 +25851,22 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-/* Returns whether all that a product does is to gather doubles, each from a sector of its own,
- * for lanes of which half are busy. */
+/* Returns whether a product consists of gathers of doubles, each from a sector of its own, by
+ * lanes of which half are busy. */
 static int mbi_rows_gather(const merbit_plan *plan) {
   return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
       plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-/* Returns the seconds of a product. Lanes of a row load what does not lie side by side, which
- * counts little beside gathers that all miss; then no launch has to follow, and nothing is made
- * (ones on an H200: 143 us for 145 where columns lie anywhere; but 121 for 91 of roads, which
- * share sectors). */
+/* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
+ * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
+ * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
+ * which share sectors). */
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
-    return HUGE_VAL; /* more than half of the lanes would idle */
+    return HUGE_VAL; /* more than half of the lanes would be idle */
   }
   return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
 }
@@ -27638,7 +27648,7 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, if at least half of the slots are filled. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
@@ -28915,12 +28925,12 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 }
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
-/* Calls of the plan's method. Where values are the same throughout each column, x is
- * multiplied by them before a product, which then takes all as ones. */
+/* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
+ * by them before a product, which then takes all values as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* Returns the offset of the scaled x in a product's scratch, behind the carries. */
+/* Returns the offset of the scaled x in a product's scratch, after the carries. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
       MBI_COLUMNS_ALIGNMENT;
@@ -28933,7 +28943,7 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
       : plan->cuda->carry_bytes(plan);
 }
 
-/* Forgets what a method made on a device that is lost. */
+/* Clears the pointers to what a method made on a device that is lost. */
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   mbi_release(plan->context, plan->state);
   plan->state = NULL;
@@ -28956,7 +28966,7 @@ MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
       : status;
 }
 
-/* Releases what mbi_method_create made; the plan may then take another method. */
+/* Releases what mbi_method_create made. The plan may then take another method. */
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   if (plan->state != NULL) {
     plan->cuda->destroy(plan);
@@ -29473,14 +29483,14 @@ MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
- * nonzero. */
+/* Returns whether the matrix was found to consist of full blocks and has a stored value for
+ * each nonzero. */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
       plan->device.values != 0;
 }
 
-/* Returns the seconds of a product by full blocks. */
+/* Returns the seconds of a product of full blocks. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
@@ -30012,8 +30022,8 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
-/* BSR as a method. The blocks are those of the view; or extracted from a CSR, if the user asks
- * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists, if AUTO
+/* The method BSR. Its blocks are those of the view; or extracted from a CSR if the user asks
+ * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists if AUTO
  * takes BSR (spmv/stages/full_blocks.c). */
 
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
@@ -30609,8 +30619,8 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
 MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
-/* The methods. A new one is a folder with its mbi_cuda_method or mbi_cpu_method, a value of
- * merbit_method and a row here. */
+/* The table of methods. A new method needs a folder with its mbi_cuda_method or mbi_cpu_method,
+ * a value of merbit_method and a row here. */
 
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
@@ -30620,7 +30630,7 @@ MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {mbi_symmetric_cut, NUL
 
 /* clang-format off */
 static const mbi_method mbi_methods[] = {
-  /* method, name; what it takes; on CUDA; on the CPU */
+  /* method, names; what it supports; on CUDA; on the CPU */
   {MBI_METHOD_ROW(AUTO, "auto"), MBI_TAKES_ALL | MBI_TAKES_VECTORS, NULL, NULL},
   {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_TAKES_ALL | MBI_SEQUENTIAL,
    NULL, &mbi_reference_method},
@@ -30642,12 +30652,12 @@ static const mbi_method mbi_methods[] = {
 };
 /* clang-format on */
 
-/* Returns row i of the table, or NULL behind the last one. */
+/* Returns row i of the table, or NULL after the last one. */
 MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {
   return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-/* Returns the row of a method, or NULL for a number that is none. */
+/* Returns the row of a method, or NULL if there is no such method. */
 MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
   size_t i = 0;
   while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
@@ -30656,12 +30666,12 @@ MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
   return mbi_method_row(i);
 }
 
-/* Returns whether a number is a method's. */
+/* Returns whether there is a method with that number. */
 MBI_INTERNAL int mbi_method_known(merbit_method method) {
   return mbi_method_find(method) != NULL;
 }
 
-/* Returns whether a method runs on CUDA, or on the CPU; AUTO does on both. */
+/* Returns whether a method runs on CUDA, or on the CPU. AUTO runs on both. */
 MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
   return method == MERBIT_METHOD_AUTO ||
@@ -30673,7 +30683,7 @@ MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
   return mbi_method_find(method)->name;
 }
 
-/* Returns the name that users write; of a method for comparison its short name. */
+/* Returns the name that users write, or the short name of a study method. */
 MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
   return mbi_method_find(method)->identifier;
 }
@@ -30690,8 +30700,8 @@ MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) 
   plan->cuda = plan->row->cuda;
 }
 
-/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors, other
- * semirings and mixed types have one product each, which MERGE and REFERENCE share. */
+/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors,
+ * semirings and mixed types have one product each, which all methods share. */
 MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method
@@ -30700,13 +30710,14 @@ MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
 }
 
 /* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
- * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
- * by the structure's hash and the device. */
+/* AUTO by measuring. If thousands of products will follow, the best two or three methods are
+ * built in turn and timed on the matrix itself. The answer is kept on disk beside the cubins,
+ * by a hash of the structure and by the device. */
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
-/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+/* Adds a candidate. Keeps the MBI_MEASURE_MOST fastest ones, the fastest first. Returns their
+ * number. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
     int omega, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
@@ -30723,8 +30734,9 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Adds the methods to measure for a small matrix. Launches and latency decide there, which no
- * forecast knows. One of full blocks is so large that rows may cross thread blocks. */
+/* Adds the methods to measure for a small matrix. There launches and latency decide, which no
+ * forecast contains. With full blocks such a matrix is so large that rows may cross thread
+ * blocks. */
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
@@ -30740,8 +30752,8 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
   return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
 }
 
-/* Lists the methods to measure. Of a large matrix: those whose forecast is at most 1.5 times
- * the least. Returns their number. */
+/* Lists the methods to measure. For a large matrix these are the methods whose forecast is at
+ * most 1.5 times the least. Returns their number. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
@@ -30763,11 +30775,11 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
 
 /* ---- Timing ------------------------------------------------------------------------------ */
 
-/* Seconds of a product of the plan as it is made now. */
+/* Measures the seconds of a product of the plan in its present form. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
     mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
-   * -O3 sees it. */
+  /* The second parts are for mbi_scalar_zero, which would read both parts of a complex number;
+   * gcc -O3 warns otherwise. */
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
@@ -30798,8 +30810,8 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   return status;
 }
 
-/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
- * or the memory does not allow is infinitely slow. */
+/* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix or the
+ * memory does not allow the candidate, its time is infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
     mbi_devptr y) {
   merbit_context *context = plan->context;
@@ -30828,7 +30840,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* All of them, on vectors of zeros. */
+/* Times all candidates, on vectors of zeros. */
 static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
@@ -30847,9 +30859,9 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* ---- Memory ------------------------------------------------------------------------------ */
+/* ---- Stored answers ---------------------------------------------------------------------- */
 
-/* The key of the matrix's answer on this device, or NULL. */
+/* Makes the key of the matrix's answer on this device; NULL on failure. */
 static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
@@ -30872,7 +30884,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   return status;
 }
 
-/* Whether an answer from disk is one that this version could have given. */
+/* Returns whether an answer from disk could have been written by this version. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
     size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
@@ -30919,7 +30931,7 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
+/* Sets plan->method, plan->desc.omega and plan->why. plan->nonempty must be set and sampled. */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
@@ -30948,10 +30960,11 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-/* The method of a plan on CUDA. */
+/* Chooses the method of a plan on CUDA. */
 
-/* Returns whether `expected_calls` products that take `then` seconds each instead of `now` make
- * up for building the method's form. Memory that need not be asked for makes that cheaper. */
+/* Returns whether the method's faster products make up for building its form. A product takes
+ * `now` seconds with SCAN and `then` with the method; `expected_calls` products will follow.
+ * Building is cheaper if the plan has an arena, because no memory is allocated. */
 static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
     double then) {
   const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
@@ -30985,32 +30998,33 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* Returns the products from which on looking for full blocks in a small matrix pays: building
- * them takes 0.4 ms, and on an H200 blocks of floats save 3 us a product, of doubles a third of
- * that. */
+/* Returns the number of products from which it pays to search a small matrix for full blocks.
+ * Building them takes 0.4 ms. On an H200 blocks of floats save 3 us per product, blocks of
+ * doubles a third of that. */
 static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-/* Returns whether a look at the matrix would take longer than it saves. */
+/* Returns whether inspecting the matrix would take longer than a better choice saves. */
 MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
-/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
+/* Returns whether slices may pay: they need little padding, and no lane walks its row for
+ * longer than SCAN takes. */
 static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
- * its lanes walk longer than the scan takes. */
+/* Returns whether lanes per row pay for a small matrix: rows have nearly equal lengths, and no
+ * lanes walk a row for longer than SCAN takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns the method with the least forecast of those that pay for themselves. */
+/* Returns the method with the least forecast, of those whose form pays for itself. */
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
@@ -31029,7 +31043,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 }
 
 /* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
- * where launches count: lanes share a row. */
+ * where launches count, so lanes share a row. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
@@ -31052,9 +31066,10 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-/* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
- * more than lanes that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and
- * 295 us, by rows 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+/* Sets plan->method to one of those that support semirings. In doubles, a scan of semiring sums
+ * costs more than lanes that idle if rows have nearly equal lengths (on an H200, 27-point
+ * stencil and mesh: 375 and 295 us, by rows 285 and 253); in floats it does not (197 and 166,
+ * by rows 262 and 238). */
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
@@ -31076,10 +31091,10 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss,
- * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
- */
+/* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
+ * are only searched for full blocks. Hubs are counted only if many products spend at least a
+ * third of their time on gathers, of which the caches miss most but not nearly all: with hubs,
+ * windows of nonzeros read some sectors again. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
@@ -31103,7 +31118,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
         3 * gathers > mbi_scan_cost(plan)) {
       status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
       char reason[384];
       mbi_error_clear(plan->context, reason, sizeof reason);
       mbi_log(plan->context, "columns are not counted: %s", reason);
@@ -31113,7 +31128,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-/* Returns whether to measure: products pay for it, and the user leaves everything open. */
+/* Returns whether to measure: enough products follow, and the user leaves everything open. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
@@ -31121,10 +31136,10 @@ MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
       plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-/* Sets *forms: the forms of values that pay with the plan's method, or with any that AUTO may
- * take. What L2 holds need not be shorter. Blocks are multiplied
- * with general values: their columns cost so little that no shorter value makes up for it.
- * Tables pay in slices; halves not where lanes of the scan load two at once. */
+/* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may
+ * take. A matrix that fits in L2 need not be shorter. Blocks keep general values: their columns
+ * cost so little that shorter values cannot make up for it. Tables pay in SLICED; halves do not
+ * pay in SCAN if lanes load two at once. */
 MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
@@ -31145,8 +31160,8 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
- * at the matrix, and blocks may take shorter forms of the values. */
+/* Stores the values in a shorter form if that pays. Three methods keep general values: MERBIT,
+ * which is as published; MERGE, which does not inspect the matrix; and BSR. */
 MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
@@ -31158,7 +31173,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   MBI_TRY(mbi_nonempty_need(plan));
   MBI_TRY(mbi_choose_forms(plan, &forms));
   status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then values stay general */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
@@ -31167,7 +31182,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-/* Takes the one method for several vectors, with general values. */
+/* Takes MANY, the only method for several vectors, with general values. */
 static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
@@ -31177,8 +31192,8 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-/* Sets plan->method, where the user leaves it open: the merge path for one product of a large
- * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
+/* Sets plan->method if the user leaves it open: MERGE for one product of a large matrix, MERBIT
+ * beyond 2^32 - 2 rows, else the result of the forecasts or of measuring. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
@@ -31205,8 +31220,8 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO takes SCAN
- * where its choice finds no memory for its form of the matrix or cannot take its sizes. */
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back
+ * to SCAN if the chosen method finds no memory or cannot take the matrix's sizes. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
@@ -31313,7 +31328,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   return MERBIT_OK;
 }
 
-/* Makes plan->csr the reordered matrix, if the plan reorders. */
+/* Reorders plan->csr if the plan asks for that. */
 MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host;
@@ -31680,7 +31695,7 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Expands new values of the triangle to those of plan->symmetric.full. */
+/* Expands new values of the triangle to the values of plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
   if (half->places == NULL) {
@@ -32087,8 +32102,8 @@ MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values to their places in plan->view, if CPU threads transposed blocks. Values of
- * other transposes are moved with those of a reordering. */
+/* Moves new values to their places in plan->view if CPU threads transposed blocks. Values of
+ * other transposes are moved together with a reordering. */
 MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;
@@ -32101,17 +32116,17 @@ MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_v
 }
 
 /* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==================== */
-/* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
- * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
- * the matrix consists of full square blocks: docs/cpu.md has the figures. */
+/* Chooses the method of a plan on the CPU for a CSR; a BSR view stays in blocks. The choice
+ * depends on the expected products, the rows, the nonzeros, the size of x, whether all values
+ * are equal, and whether the matrix consists of full square blocks. docs/cpu.md has the
+ * figures. */
 
-/* Products by MERGE that making another form takes. */
+/* The number of products by MERGE that take as long as building another form. */
 #define MBI_CHOOSE_SORTING 12.0
-/* Steps of the path below which a product is over before a plan's form could matter. */
+/* With fewer steps of the merge path, products are too short for a form to matter. */
 #define MBI_CHOOSE_TINY 4096
 
-/* ---- A look at the matrix: each ends at the first entry that is otherwise -----------------
- */
+/* ---- Inspection of the matrix: ends at the first entry that decides ---------------------- */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -32125,7 +32140,7 @@ static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-/* Whether a row's columns are blocks of `block`, side by side. */
+/* Returns whether a row's columns consist of adjacent blocks of `block` columns. */
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
@@ -32137,7 +32152,8 @@ static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int bas
   return count % block == 0;
 }
 
-/* Whether the CSR consists of full blocks: the rows of each have the same columns. */
+/* Returns whether the CSR consists of full blocks: the rows of each block have the same
+ * columns. */
 static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
@@ -32165,8 +32181,7 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms. Without memory for one, the plan takes MERGE ----------------------------------
- */
+/* ---- Forms: without memory for one, the plan takes MERGE --------------------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -32198,7 +32213,7 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, 
   return mbi_choose_without(plan, status);
 }
 
-/* Takes the method with the least forecast of those that pay for themselves, and writes
+/* Takes the method with the least forecast, of those whose form pays for itself, and writes
  * plan->why. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   const double calls = plan->desc.expected_calls;
@@ -32236,7 +32251,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       : MERBIT_OK;
 }
 
-/* Returns the method that the user or the matrix leaves no choice of, or AUTO. */
+/* Returns the method that the user or the matrix dictates, or AUTO. */
 static merbit_method mbi_choose_given(const merbit_plan *plan) {
   if (plan->desc.method != MERBIT_METHOD_AUTO) {
     return plan->desc.method;
@@ -32245,8 +32260,8 @@ static merbit_method mbi_choose_given(const merbit_plan *plan) {
       : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
 }
 
-/* Takes the plan's method and builds its form of the matrix. On failure mbi_plan_free cleans
- * up. */
+/* Takes the plan's method and builds its form of the matrix. On failure the caller runs
+ * mbi_plan_free. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
   const merbit_method given = mbi_choose_given(plan);
   if (!mbi_plan_takes_blocks(plan)) {
@@ -32280,17 +32295,17 @@ MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/stored_values.c  new values where products read them ================== */
-/* The last stage: new values go where products read them. */
+/* The last stage: stores new values where products read them. */
 
-/* Builds the method again for general values, at `values`, which the plan then owns. The
- * carries keep their size, which does not depend on the values: products add up x'A x only if
- * they did before. */
+/* Builds the method again for general values, at `values`, which the plan then owns. The size
+ * of the carries does not depend on the values: products compute x'A x only if they did
+ * before. */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  fresh.state = NULL; /* the old plan keeps its state until the new one is complete */
   mbi_method_forget(&fresh);
   memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
   fresh.desc.changing_values = 1;
@@ -32321,8 +32336,8 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
-/* Stores new values in the plan's shorter form. If they do not fit it, the plan owns the
- * general ones at *values from now on, and *values becomes 0. */
+/* Stores new values in the plan's shorter form. If they do not fit it, the plan takes over the
+ * general values at *values, and *values becomes 0. */
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -32377,8 +32392,8 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* Stores new values for a plan on CUDA, in the plan's own array, which replaces a borrowed one,
- * or in a shorter form. */
+/* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
+ * borrowed one, or in a shorter form. The CUDA context must be current. */
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     const mbi_new_values *given) {
   merbit_context *context = plan->context;
@@ -32430,7 +32445,7 @@ static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values 
 /* Stores new values, in host memory, for a plan on the CPU. */
 static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
-  if (given->values != plan->values) { /* an earlier stage has not stored them already */
+  if (given->values != plan->values) { /* an earlier stage may have stored them already */
     if (plan->own_values == NULL) {
       MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
           &plan->own_values));
@@ -32444,22 +32459,22 @@ static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *
   return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
 }
 
-/* Stores new values, which are in the order of plan->csr or plan->bsr. */
+/* Stores new values, given in the order of plan->csr or plan->bsr. */
 MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
       : mbi_stored_on_cpu(plan, fresh);
 }
 
 /* ==== >>spmv/stages/stages.c  the stages, in their order ================================== */
-/* The stages of a plan: what is done to a matrix before its method sees it, and to new values
- * after that. */
+/* The stages of a plan: what is done to a matrix before its method sees it, and later to new
+ * values. */
 
 static const mbi_stage mbi_stages[MBI_STAGES] = {
-    {mbi_symmetric_make, mbi_symmetric_map_values}, /* MBI_STAGE_SYMMETRIC, and so on */
+    {mbi_symmetric_make, mbi_symmetric_map_values}, /* in the order of MBI_STAGE_... */
     {mbi_transpose_make, mbi_transpose_map_values}, {mbi_format_make, mbi_format_map_values},
     {mbi_reorder_make, mbi_reorder_map_values},
-    {NULL, mbi_stored_map_values} /* mbi_choose stores the first ones: the form depends on the
-                                     method */
+    {NULL, mbi_stored_map_values} /* mbi_choose stores the first values, because their form
+                                   * depends on the method */
 };
 
 /* Makes the matrix that the method reads, beginning with stage `first`. */
@@ -32489,7 +32504,8 @@ MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_valu
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
   if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* and what is behind them */
+    mbi_device_release(context, workspace->device_carries); /* also releases the memory after
+                                                             * the carries */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -32498,8 +32514,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* Sets the bytes of a workspace's GPU memory: carries; x and y where they are the host's; what
- * an epilogue and the plan's maker take. Returns the sum. */
+/* Sets bytes[] to the parts of a workspace's GPU memory: carries, copies of host x and y, an
+ * epilogue's scratch, and the maker's arena. Returns their sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -32562,7 +32578,7 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* Waits for the default stream, which the user's streams need not follow. */
+/* Waits for the default stream, because the user's streams may not be ordered after it. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
@@ -32615,8 +32631,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the side, before anything is built: AUTO follows the context, a method of one side
- * its side. */
+/* Returns the side before anything is built: AUTO follows the context, a method of one side
+ * that side. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -32625,7 +32641,7 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* Checks what a plan of several vectors takes. */
+/* Checks the description of a plan of several vectors. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
@@ -32701,7 +32717,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* gone with a dead context */
+  (void)mbi_arena_close(plan->context, &plan->arena); /* the memory went with a lost device */
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
@@ -32758,8 +32774,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     status = mbi_choose(plan);
-    mbi_device_release(context,
-        plan->device.scratch); /* where non-empty rows were not counted */
+    mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
     plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
@@ -32774,7 +32789,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK && !plan->making.unsynchronised) {
     status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
+    /* The plan may be built on the CPU, with a workspace of its own. */
+    if (status != MERBIT_OK) {
       mbi_workspace_free(plan->workspace);
       plan->workspace = NULL;
     }
@@ -32790,7 +32806,7 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
+/* Turns a plan for the GPU, whose matrix stages have run, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -32808,7 +32824,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
-/* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
+/* Builds a plan on its side, or on the CPU if CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
   MBI_TRY(mbi_semiring_take(plan));
@@ -32845,8 +32861,7 @@ static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-/* Creates a plan. `how` is what the library's own iterations want of it; NULL: a user's plan.
- */
+/* Creates a plan. `how` is what the library's own iterations ask of it; NULL: a user's plan. */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
@@ -32885,7 +32900,8 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) { /* all is in GPU memory */
+  /* Everything is in GPU memory. */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) {
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }
@@ -32915,7 +32931,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-/* ---- Workspaces of the user -------------------------------------------------------------- */
+/* ---- The user's workspaces --------------------------------------------------------------- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
@@ -32990,7 +33006,8 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
-/* Bytes that one product moves if everything is moved once: the plan's streams, x and y. */
+/* Returns the bytes that one product moves if everything is moved once: the plan's streams, x
+ * and y. */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
@@ -33038,7 +33055,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   return MERBIT_OK;
 }
 
-/* What is appended to the line of a transposed plan. */
+/* Writes what is appended to the description of a transposed plan. */
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
@@ -33051,14 +33068,14 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
       1e3 * plan->transpose.seconds);
 }
 
-/* What is appended to the line of a reordered plan. */
+/* Writes what is appended to the description of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
       mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
       plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-/* What is appended to the line of a plan whose view gives one triangle. */
+/* Writes what is appended to the description of a plan of one triangle. */
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
@@ -33068,7 +33085,7 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       : "copied in order", 1e3 * half->seconds);
 }
 
-/* What is appended to the line of a plan of several vectors. */
+/* Writes what is appended to the description of a plan of several vectors. */
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
       plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
@@ -33184,8 +33201,8 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
   plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-/* Checks that `pointer` is an address of the GPU. The driver is asked once per address:
- * repeated products mostly repeat their vectors. */
+/* Checks that `pointer` is an address in GPU memory. The driver is asked once per address,
+ * because repeated products mostly use the same vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
@@ -33246,7 +33263,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
   return status;
 }
 
-/* Multiplies over a semiring by scalars in host memory, of which either may be NULL. */
+/* Multiplies over a semiring by scalars in host memory; each may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, void *stream) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
@@ -33279,7 +33296,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
     MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
-    /* The kernels take the two addresses, null for the default. */
+    /* The kernels take the two addresses; null means the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
   if (mbi_plan_has_semiring(plan)) {
@@ -33297,8 +33314,8 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 }
 
 /* ==== >>spmv/plan/epilogue_product.c  products with an epilogue =========================== */
-/* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
- * it, on the CPU a function over chunks of rows behind the product. */
+/* Products of plans with an epilogue: on CUDA the product of any method, followed by one
+ * kernel; on the CPU the product, followed by a function over chunks of rows. */
 
 /* ---- CPU --------------------------------------------------------------------------------- */
 
@@ -33324,7 +33341,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
   t->sums[2 * (size_t)chunk + 1] = sums[1];
 }
 
-/* alpha or beta. */
+/* Returns the address of 1 or of 0 in the type of the vectors, for alpha or beta. */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
@@ -33360,10 +33377,11 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
 
 /* ---- CUDA -------------------------------------------------------------------------------- */
 
-/* In an entered context. The product writes y, which the kernel behind it reads, and changes
- * where there is a result. With `skip` too the product, which knows nothing of it or may be
- * through before it is set, goes to the workspace, so that y keeps what it holds. Where nothing
- * is asked for beside the product the kernel is left out. */
+/* Enqueues the product and the epilogue's kernel. The CUDA context must be current. The product
+ * writes y; the kernel reads it, and changes it if there is a result. If there is a `skip` too,
+ * the product goes to the workspace, so that y can stay unchanged: the product does not read
+ * `skip`, or may finish before it is set. Without a result and without sums the kernel is not
+ * launched. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors,
     const double *scalars, double *sums, const int *skip, void *stream) {
@@ -33375,12 +33393,12 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   int i, aligned;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
-  mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
+  mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
   merbit_status status = mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
       mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
       stream);
-  if (rows == 0) { /* then they point nowhere */
+  if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
   memset(&call, 0, sizeof call);
@@ -33408,12 +33426,12 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
       stream, &arguments, MBI_LAUNCH_DEPENDENT) : status;
 }
 
-/* ---- Either side ------------------------------------------------------------------------- */
+/* ---- Both sides -------------------------------------------------------------------------- */
 
-/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
- * the public header. On CUDA it enters the context, only launches kernels, and
- * may be captured; the caller's `vectors` array is read at once, all else when the product
- * runs. workspace NULL: the plan's own. */
+/* Does merbit_spmv_epilogue without its checks, for the library's own iterations; the arguments
+ * are those of the public function. On CUDA it enters the context, only launches kernels, and
+ * may be captured. The array `vectors` is read at once, everything else when the product runs.
+ * workspace NULL: the plan's own. */
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors, const double *scalars, double *sums,
     const int *skip, void *stream) {
@@ -33434,8 +33452,8 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
   return status;
 }
 
-/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
- * in an entered context. */
+/* Checks one pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per
+ * address. The CUDA context must be current. */
 static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
     size_t bytes, const void **known, const char *name) {
   if (pointer == *known || pointer == NULL) {
@@ -33455,7 +33473,7 @@ static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *p
   return MERBIT_OK;
 }
 
-/* What a call gives beside x and y. */
+/* Checks the arguments of a call other than x and y. */
 static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
     const void *const *vectors, const double *scalars) {
   merbit_context *context = plan->context;
@@ -33542,8 +33560,8 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 
 /* ---- Leading dimensions ------------------------------------------------------------------ */
 
-/* `count` rows or columns of a matrix in the plan's order: what stands together, and how often.
- */
+/* The layout of `count` rows or columns of several vectors in the plan's order: `times` runs of
+ * `length` contiguous elements, `leading` apart. */
 typedef struct mbi_many_layout {
   int64_t length, times, leading;
 } mbi_many_layout;
@@ -33558,7 +33576,7 @@ static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count
   return layout;
 }
 
-/* Elements from the first to the last. */
+/* Returns the number of elements from the first to the last. */
 static int64_t mbi_many_extent(const mbi_many_layout *layout) {
   return layout->length > 0 && layout->times > 0
       ? (layout->times - 1) * layout->leading + layout->length : 0;
@@ -33612,8 +33630,8 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
 
 /* ---- Host vectors with a plan on CUDA ---------------------------------------------------- */
 
-/* Between host vectors as they lie and a copy without gaps in GPU memory. What lies between a
- * row, or a column, and the next is left alone. */
+/* Copies host vectors to GPU memory without gaps, or back if not `up`. Elements between one run
+ * and the next are not touched. */
 static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host,
     const mbi_many_layout *layout, mbi_devptr device, int up) {
   merbit_context *context = workspace->plan->context;
@@ -33745,7 +33763,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 }
 
 /* ==== >>spmv/plan/vectors.c  vectors into the order of a plan and back ==================== */
-/* Vectors into a plan's order and back. */
+/* merbit_plan_reorder and merbit_plan_restore: vectors into a plan's order and back. */
 
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
     const void *to, int64_t count) {
@@ -33809,7 +33827,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
   return status;
 }
 
-/* Host vectors are moved by CPU threads, for a plan on CUDA too: they would travel twice. */
+/* Moves a vector. CPU threads move host vectors, for a plan on CUDA too, because otherwise they
+ * would be copied twice. */
 static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
     const void *from, void *to, int64_t count, void *stream) {
   const merbit_status status = mbi_vector_check(plan, call, from, to, count);

@@ -2,47 +2,49 @@
 #define MBI_CHOOSE_H
 #include "spmv/plan/plan.h"
 
-/* Bytes of columns and values that L2 holds. */
+/* The most bytes of columns and values that L2 holds. */
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 40000000u
 #endif
-/* Seconds per byte that is streamed; measured on an H200, as all figures of forecasts. What
- * counts in a choice is their proportion. */
+/* Seconds per byte that is streamed. All figures of forecasts are measured on an H200; a choice
+ * depends only on their ratios. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Bytes of columns and values from which on a plan for so few products that no look at the
- * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
+/* If a plan is for so few products that inspecting the matrix does not pay, it takes MERGE from
+ * this many bytes of columns and values on. Below, launches count, and lanes per row need only
+ * one. */
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
-/* A small matrix is looked at for full blocks from so many bytes on that what they save is more
- * than a launch. */
+/* A small matrix is searched for full blocks from this many bytes on. With fewer, blocks save
+ * less than a launch takes. */
 #ifndef MBI_CHOOSE_BLOCKS
 #define MBI_CHOOSE_BLOCKS 16000000u
 #endif
 
-#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_CALLS 2000 /* the least number of products for which measuring pays */
 #define MBI_MEASURE_MOST 3
 #define MBI_MEASURE_ROUNDS 2
-#define MBI_MEASURE_BATCH 5 /* products of a round; of a small matrix ten times as many */
+#define MBI_MEASURE_BATCH 5 /* products per round; of a small matrix ten times as many */
 typedef struct mbi_candidate {
   merbit_method method;
-  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
-  double seconds; /* forecast where that is how they are ranked, then measured */
+  int omega;      /* for SCAN 1 or 2: whether rows cross blocks; else 0 */
+  double seconds; /* first the forecast, if candidates are ranked by it, then the measured
+                   * time */
 } mbi_candidate;
-/* What is kept of an answer. */
+/* The stored answer of a measurement. */
 typedef struct mbi_measured {
   int32_t method, omega;
   char why[160];
 } mbi_measured;
 
-/* What every forecast is made of. Seconds, of the vectors, of columns and values, and of the
- * elements of x that no cache near the threads holds. */
+/* The parts of every forecast, in seconds: reading and writing the vectors, streaming columns
+ * and values, and gathering those elements of x that no cache near the threads holds. */
 typedef struct mbi_traffic {
   double size, nnz, rows, cols;
   double values; /* bytes of a nonzero's value */
   double vectors, stream, gathers;
-  double light; /* what a method that looks for no row ends takes of a stream's time */
+  double light; /* the part of `stream` that a method without row ends takes */
 } mbi_traffic;
 
 #ifdef MBI_SEPARATE

@@ -14,8 +14,8 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The methods. A new one is a folder with its mbi_cuda_method or mbi_cpu_method, a value of
- * merbit_method and a row here. */
+/* The table of methods. A new method needs a folder with its mbi_cuda_method or mbi_cpu_method,
+ * a value of merbit_method and a row here. */
 
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
@@ -25,7 +25,7 @@
 
 /* clang-format off */
 static const mbi_method mbi_methods[] = {
-  /* method, name; what it takes; on CUDA; on the CPU */
+  /* method, names; what it supports; on CUDA; on the CPU */
   {MBI_METHOD_ROW(AUTO, "auto"), MBI_TAKES_ALL | MBI_TAKES_VECTORS, NULL, NULL},
   {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_TAKES_ALL | MBI_SEQUENTIAL,
    NULL, &mbi_reference_method},
@@ -62,12 +62,12 @@ static const mbi_method mbi_methods[] = {
 };
 /* clang-format on */
 
-/* Returns row i of the table, or NULL behind the last one. */
+/* Returns row i of the table, or NULL after the last one. */
 MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {
   return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-/* Returns the row of a method, or NULL for a number that is none. */
+/* Returns the row of a method, or NULL if there is no such method. */
 MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
   size_t i = 0;
   while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
@@ -76,12 +76,12 @@ MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
   return mbi_method_row(i);
 }
 
-/* Returns whether a number is a method's. */
+/* Returns whether there is a method with that number. */
 MBI_INTERNAL int mbi_method_known(merbit_method method) {
   return mbi_method_find(method) != NULL;
 }
 
-/* Returns whether a method runs on CUDA, or on the CPU; AUTO does on both. */
+/* Returns whether a method runs on CUDA, or on the CPU. AUTO runs on both. */
 MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
   return method == MERBIT_METHOD_AUTO ||
@@ -93,7 +93,7 @@ MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
   return mbi_method_find(method)->name;
 }
 
-/* Returns the name that users write; of a method for comparison its short name. */
+/* Returns the name that users write, or the short name of a study method. */
 MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
   return mbi_method_find(method)->identifier;
 }
@@ -110,8 +110,8 @@ MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) 
   plan->cuda = plan->row->cuda;
 }
 
-/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors, other
- * semirings and mixed types have one product each, which MERGE and REFERENCE share. */
+/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors,
+ * semirings and mixed types have one product each, which all methods share. */
 MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method

@@ -35,7 +35,7 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-/* Checks the semiring of a plan by `method`, once its type and method are checked. */
+/* Checks the semiring of a plan by `method`. Type and method must have been checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
                                               const mbi_method *method,
                                               const merbit_plan_desc *desc) {

@@ -140,11 +140,11 @@ typedef mbk_epilogue mbi_epilogue_call;
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. */
+/* The functions of a method on CUDA. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
-  /* Builds the method's form of plan->device. The CUDA context is current, here and below. On
-   * failure the caller runs `destroy`. */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and in all
+   * others. On failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   /* Returns the bytes of scratch that a product needs. */
@@ -153,70 +153,71 @@ typedef struct mbi_cuda_method {
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
-  /* Writes the method's part of the plan's line. */
+  /* Writes the method's part of the plan's description. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  /* Follows new plan->device.values. NULL: they are read in place. */
+  /* Takes over new plan->device.values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* Forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  /* The forms of values that pay: MBI_FORMS_...; 0: general values only. */
   uint32_t forms;
-  /* Returns the seconds of a product, launches left out, or HUGE_VAL if the matrix does not
+  /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
    * suit the method. NULL: AUTO never takes it. */
   double (*cost)(const merbit_plan *plan);
-  double making; /* the products that `create` takes as long as: MBI_MAKING_... */
+  double making; /* products that take as long as `create`: MBI_MAKING_... */
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
 } mbi_cuda_method;
 
-/* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
- * other form, and SCAN's own with other columns. */
+/* The number of products that take as long as building a form of the matrix in addition to
+ * SCAN's schedule: any other form, or SCAN's own with other columns. */
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 
-/* What AUTO has found out about a CSR on the CPU. */
+/* What AUTO finds out about a CSR on the CPU. */
 typedef struct mbi_cpu_sample {
   int equal; /* all values are equal, or it is a pattern */
   int block; /* rows and columns of the full blocks of which it consists; 1: none */
 } mbi_cpu_sample;
 
-/* What a method on the CPU provides. */
+/* The functions of a method on the CPU. */
 typedef struct mbi_cpu_method {
   /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
    * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
-  /* Returns the bytes of a workspace. */
+  /* Returns the bytes of scratch of a product. */
   size_t (*scratch_bytes)(const merbit_plan *plan);
-  /* Computes y = alpha A x + beta y. NULL: merbit_spmm does. */
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm computes it. */
   void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
                    const void *beta, void *y);
   /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
   int64_t (*stream_bytes)(const merbit_plan *plan);
-  /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
+  /* Writes the plan's description; a product moves `bytes`. NULL: the description of a CSR. */
   int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
-  /* Follows new plan->values. NULL: they are read in place. */
+  /* Takes over new plan->values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
   /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
    * AUTO never takes it. */
   double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
 } mbi_cpu_method;
 
-/* What a method takes beside f64 or f32, plus-times and one vector; and what else is particular
- * to it. */
+/* What a method supports beside f64 or f32, plus-times and one vector, and its other
+ * properties. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
-  MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
+  MBI_TAKES_SEMIRINGS = 2,   /* semirings other than plus-times */
   MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
   MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
   MBI_TAKES_VECTORS_CUDA = 16,
   MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
-  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing where products wait for all before them */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing if products wait for all earlier work */
   MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
 };
 
 /* A row of the table of methods: spmv/choose/methods.c. */
 typedef struct mbi_method {
   merbit_method number;
-  const char *name, *identifier; /* in merbit_plan_describe; as users write it */
+  const char *name, *identifier; /* the name in merbit_plan_describe; the name that users
+                                  * write */
   int takes;                     /* MBI_TAKES_... */
   const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
   const mbi_cpu_method *cpu;     /* NULL: not on the CPU */

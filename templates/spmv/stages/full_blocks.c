@@ -17,14 +17,14 @@ MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
- * nonzero. */
+/* Returns whether the matrix was found to consist of full blocks and has a stored value for
+ * each nonzero. */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
 }
 
-/* Returns the seconds of a product by full blocks. */
+/* Returns the seconds of a product of full blocks. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;

@@ -81,7 +81,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   return MERBIT_OK;
 }
 
-/* Makes plan->csr the reordered matrix, if the plan reorders. */
+/* Reorders plan->csr if the plan asks for that. */
 MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host;

@@ -133,9 +133,9 @@ typedef struct mbi_transposing {
   merbit_index_type place_type;
 } mbi_transposing;
 
-/* New values of a plan, on their way through the stages. */
+/* New values of a plan on their way through the stages. */
 typedef struct mbi_new_values {
-  const void *values; /* `count` of them, in the order that the next stage takes */
+  const void *values; /* `count` values, in the order that the next stage reads */
   merbit_memory memory;
   int64_t count;
   void *downloaded;      /* holds the host copy of device values; or NULL */
@@ -143,8 +143,8 @@ typedef struct mbi_new_values {
 } mbi_new_values;
 
 /* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
- * stage takes, or leaves it. `map_values` does the same to new values; on failure the caller
- * releases what `fresh` holds. */
+ * stage reads, or leaves it unchanged. `map_values` does the same to new values; on failure the
+ * caller releases what `fresh` holds. */
 typedef struct mbi_stage {
   merbit_status (*make)(merbit_plan *plan);
   merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);

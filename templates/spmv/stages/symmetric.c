@@ -206,7 +206,7 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Expands new values of the triangle to those of plan->symmetric.full. */
+/* Expands new values of the triangle to the values of plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
   if (half->places == NULL) {

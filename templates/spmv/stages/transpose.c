@@ -155,8 +155,8 @@ MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values to their places in plan->view, if CPU threads transposed blocks. Values of
- * other transposes are moved with those of a reordering. */
+/* Moves new values to their places in plan->view if CPU threads transposed blocks. Values of
+ * other transposes are moved together with a reordering. */
 MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;

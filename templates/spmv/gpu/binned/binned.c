@@ -312,8 +312,8 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
                   mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Products are written and read; reads and writes mixed reach
- * three quarters of the rate. */
+/* Returns the seconds of a product. Products are written and read; mixed reads and writes reach
+ * three quarters of the bandwidth. */
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;

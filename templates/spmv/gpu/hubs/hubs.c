@@ -220,8 +220,8 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses
- * by them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
+/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
+ * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors

@@ -293,7 +293,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product. To look values up is slower here than to stream them. */
+/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;

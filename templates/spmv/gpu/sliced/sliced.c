@@ -281,7 +281,7 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, if at least half of the slots are filled. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
