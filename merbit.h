@@ -671,20 +671,20 @@ typedef enum merbit_operation {
 
 /* The methods of a product. A plan takes one; merbit_plan_describe names it. */
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* chooses by the matrix and the number of expected products */
-  MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential loop over rows */
-  MERBIT_METHOD_MERGE = 2,     /* CPU, CUDA: merge path on the CSR (Merrill, Garland, SC16) */
-  MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
-  MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented scans by shuffles */
-  MERBIT_METHOD_ROWS = 5,      /* CUDA: a number of lanes per row */
-  MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows, stored column by column */
-  MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
-  MERBIT_METHOD_BSR = 8,       /* CPU, CUDA: dense blocks in tasks of equal numbers (Chirila) */
-  MERBIT_METHOD_CB = 9,        /* CUDA: 16 x 16 blocks, each COO, CSR or dense (CB-SpMV) */
-  MERBIT_METHOD_HUBS = 10,     /* CUDA: SCAN with x of the fullest columns in shared memory */
-  MERBIT_METHOD_SORTED = 11,   /* CPU: rows sorted by length within windows, equal values once */
-  MERBIT_METHOD_MANY = 12,     /* CUDA: several vectors at once (plan_desc.vectors) */
-  MERBIT_METHOD_SYMMETRIC = 13      /* CPU: one triangle of a symmetric matrix, without the other */
+  MERBIT_METHOD_AUTO = 0,        /* chooses by the matrix and the number of expected products */
+  MERBIT_METHOD_REFERENCE = 1,   /* CPU: the sequential loop over rows */
+  MERBIT_METHOD_MERGE = 2,       /* CPU, CUDA: merge path on the CSR (Merrill, Garland, SC16) */
+  MERBIT_METHOD_MERBIT = 3,      /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
+  MERBIT_METHOD_SCAN = 4,        /* CUDA: tiles of nonzeros, segmented scans by shuffles */
+  MERBIT_METHOD_ROWS = 5,        /* CUDA: a number of lanes per row */
+  MERBIT_METHOD_SLICED = 6,      /* CUDA: slices of 32 rows, stored column by column */
+  MERBIT_METHOD_BINNED = 7,      /* CUDA: products by strips of columns, then sums by rows */
+  MERBIT_METHOD_BSR = 8,         /* CPU, CUDA: dense blocks in tasks of equal numbers (Chirila) */
+  MERBIT_METHOD_CB = 9,          /* CUDA: 16 x 16 blocks, each COO, CSR or dense (CB-SpMV) */
+  MERBIT_METHOD_HUBS = 10,       /* CUDA: SCAN with x of the fullest columns in shared memory */
+  MERBIT_METHOD_SORTED = 11,     /* CPU: rows sorted by length within windows, equal values once */
+  MERBIT_METHOD_MANY = 12,       /* CUDA: several vectors at once (plan_desc.vectors) */
+  MERBIT_METHOD_SYMMETRIC = 13   /* CPU: one triangle of a symmetric matrix, without the other */
 } merbit_method;
 
 /* The symmetry of a view that gives one triangle of A, lower or upper, each entry once. The other
@@ -4113,6 +4113,45 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
 /* The text of each kernel file of templates/, without comments, in pieces that every compiler
  * accepts. */
+static const char *const mbi_source_jit_complex_cuh[] = {
+"\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n\n"
+"template <class T> struct alignas(2 * sizeof(T)) mbk_complex {\nT re, im;\n"
+"mbk_complex() = default;\nMBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {\n}\n};\n\n"
+"typedef mbk_complex<float> mbk_c64;\ntypedef mbk_complex<double> mbk_c128;\n\n\n"
+"template <class T> struct mbk_parts {\nenum { count = 1 };\n};\n"
+"template <class T> struct mbk_parts<mbk_complex<T>> {\nenum { count = 2 };\n};\n\n"
+"template <class T>\n"
+"MBK_DEVICE mbk_complex<T> operator+(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+"return mbk_complex<T>(a.re + b.re, a.im + b.im);\n}\ntemplate <class T>\n"
+"MBK_DEVICE bool operator==(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+"return a.re == b.re && a.im == b.im;\n}\ntemplate <class T>\n"
+"MBK_DEVICE bool operator!=(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+"return !(a == b);\n}\n\ntemplate <class T>\n"
+"MBK_DEVICE mbk_complex<T> mbk_multiply(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+"return mbk_complex<T>(mbk_multiply(a.re, b.re) - mbk_multiply(a.im, b.im),\n"
+"mbk_multiply(a.re, b.im) + mbk_multiply(a.im, b.re));\n}\n\n"
+"template <class T> MBK_DEVICE mbk_complex<T> mbk_conjugate(const mbk_complex<T> &a) {\n"
+"return mbk_complex<T>(a.re, -a.im);\n}\n\ntemplate <class T>\n"
+"MBK_DEVICE mbk_complex<T> mbk_shuffle(mbk_u32 mask, mbk_complex<T> value, int lane, int width) {\n"
+"const T re = mbk_shuffle(mask, value.re, lane, width);\n"
+"return mbk_complex<T>(re, mbk_shuffle(mask, value.im, lane, width));\n}\ntemplate <class T>\n"
+"MBK_DEVICE mbk_complex<T> mbk_shuffle_up(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
+"int width) {\nconst T re = mbk_shuffle_up(mask, value.re, delta, width);\n",
+"return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));\n}\n"
+"template <class T>\n"
+"MBK_DEVICE mbk_complex<T> mbk_shuffle_down(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
+"int width) {\nconst T re = mbk_shuffle_down(mask, value.re, delta, width);\n"
+"return mbk_complex<T>(re, mbk_shuffle_down(mask, value.im, delta, width));\n}\n"
+"template <class T>\n"
+"MBK_DEVICE mbk_complex<T> mbk_shuffle_xor(mbk_u32 mask, mbk_complex<T> value, int lanes,\n"
+"int width) {\nconst T re = mbk_shuffle_xor(mask, value.re, lanes, width);\n"
+"return mbk_complex<T>(re, mbk_shuffle_xor(mask, value.im, lanes, width));\n}\n\n\n"
+"template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {\n"
+"return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];\n}\n"
+"template <class T> MBK_DEVICE mbk_complex<T> mbk_load_streaming(const mbk_complex<T> *address) {\n"
+"return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n}\n\n#endif\n",
+NULL};
+
 static const char *const mbi_source_jit_device_cuh[] = {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
 "#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#define MBK_KERNEL extern \"C\" __global__ void\n"
@@ -4228,45 +4267,6 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#include \"jit/complex.cuh\"\n\n#endif\n",
 NULL};
 
-static const char *const mbi_source_jit_complex_cuh[] = {
-"\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n\n"
-"template <class T> struct alignas(2 * sizeof(T)) mbk_complex {\nT re, im;\n"
-"mbk_complex() = default;\nMBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {\n}\n};\n\n"
-"typedef mbk_complex<float> mbk_c64;\ntypedef mbk_complex<double> mbk_c128;\n\n\n"
-"template <class T> struct mbk_parts {\nenum { count = 1 };\n};\n"
-"template <class T> struct mbk_parts<mbk_complex<T>> {\nenum { count = 2 };\n};\n\n"
-"template <class T>\n"
-"MBK_DEVICE mbk_complex<T> operator+(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
-"return mbk_complex<T>(a.re + b.re, a.im + b.im);\n}\ntemplate <class T>\n"
-"MBK_DEVICE bool operator==(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
-"return a.re == b.re && a.im == b.im;\n}\ntemplate <class T>\n"
-"MBK_DEVICE bool operator!=(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
-"return !(a == b);\n}\n\ntemplate <class T>\n"
-"MBK_DEVICE mbk_complex<T> mbk_multiply(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
-"return mbk_complex<T>(mbk_multiply(a.re, b.re) - mbk_multiply(a.im, b.im),\n"
-"mbk_multiply(a.re, b.im) + mbk_multiply(a.im, b.re));\n}\n\n"
-"template <class T> MBK_DEVICE mbk_complex<T> mbk_conjugate(const mbk_complex<T> &a) {\n"
-"return mbk_complex<T>(a.re, -a.im);\n}\n\ntemplate <class T>\n"
-"MBK_DEVICE mbk_complex<T> mbk_shuffle(mbk_u32 mask, mbk_complex<T> value, int lane, int width) {\n"
-"const T re = mbk_shuffle(mask, value.re, lane, width);\n"
-"return mbk_complex<T>(re, mbk_shuffle(mask, value.im, lane, width));\n}\ntemplate <class T>\n"
-"MBK_DEVICE mbk_complex<T> mbk_shuffle_up(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
-"int width) {\nconst T re = mbk_shuffle_up(mask, value.re, delta, width);\n",
-"return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));\n}\n"
-"template <class T>\n"
-"MBK_DEVICE mbk_complex<T> mbk_shuffle_down(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
-"int width) {\nconst T re = mbk_shuffle_down(mask, value.re, delta, width);\n"
-"return mbk_complex<T>(re, mbk_shuffle_down(mask, value.im, delta, width));\n}\n"
-"template <class T>\n"
-"MBK_DEVICE mbk_complex<T> mbk_shuffle_xor(mbk_u32 mask, mbk_complex<T> value, int lanes,\n"
-"int width) {\nconst T re = mbk_shuffle_xor(mask, value.re, lanes, width);\n"
-"return mbk_complex<T>(re, mbk_shuffle_xor(mask, value.im, lanes, width));\n}\n\n\n"
-"template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {\n"
-"return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];\n}\n"
-"template <class T> MBK_DEVICE mbk_complex<T> mbk_load_streaming(const mbk_complex<T> *address) {\n"
-"return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n}\n\n#endif\n",
-NULL};
-
 static const char *const mbi_source_jit_functions_cuh[] = {
 "\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_min(T a, T b) {\nreturn a < b || a != a ? a : b;\n"
 "}\ntemplate <class T> MBK_DEVICE T mbk_max(T a, T b) {\nreturn a > b || a != a ? a : b;\n"
@@ -4283,1536 +4283,1158 @@ static const char *const mbi_source_jit_functions_cuh[] = {
 "} number;\nnumber.bits = bits;\nreturn number.value;\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
-"\n\n#ifndef MBK_VALUE\n"
-"#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n#endif\n"
-"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
-"#endif\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of the offsets of rows, mbk_i32 or mbk_i64\"\n#endif\n"
+static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
+"\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
+"#include \"solve/core/check_steps.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_bicgstab_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_bicgstab_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_s_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_bicgstab_update_x_r(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_update_x_r_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_bicgstab_update_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"bicgstab_update_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
+"MBS_NOTHING_BEFORE(bicgstab_sigma)\nMBS_ELEMENT(bicgstab_sigma) {\n(void)c;\n"
+"sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n}\nMBS_AFTER(bicgstab_sigma) {\n"
+"(void)c;\nm->state.product_sums[0] = sums[0];\n}\n",
+"MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(bicgstab_omega)\n"
+"MBS_ELEMENT(bicgstab_omega) {\n"
+"const double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n"
+"const double shadow = MBS_LOAD(MBI_BICG_SHADOW);\n(void)c;\nsums[0] += s * t;\n"
+"sums[1] += t * t;\nsums[2] += shadow * s;\nsums[3] += shadow * t;\n}\n"
+"MBS_AFTER(bicgstab_omega) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n"
+"m->state.product_sums[1] = sums[1];\nm->state.scalar[MBI_BICG_SHADOW_S] = sums[2];\n"
+"m->state.scalar[MBI_BICG_SHADOW_T] = sums[3];\n}\n"
+"MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n\n\n\n\n\n\n"
+"MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {\n"
+"return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];\n}\n"
+"MBS_BEFORE(bicgstab_update_x_r_p) {\n"
+"const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];\n"
+"const int wrong = bicgstab_update_x_r_before(c);\n"
+"const double omega = c->scalar[MBI_BICG_OMEGA];\n"
+"c->scalar[MBI_BICG_BETA] = bicgstab_next_rho(c, omega) / rho * (alpha / omega);\n"
+"return wrong;\n}\nMBS_ELEMENT(bicgstab_update_x_r_p) {\n"
+"const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
+"const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
+"const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);\n"
+"const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
+"const double r = (double)(MBS_VECTOR)exact;\n"
+"const double p = r + c->scalar[MBI_BICG_BETA] * (last - omega * MBS_LOAD(MBI_BICG_V));\n"
+"const double s_hat = (double)(MBS_VECTOR)(inverse * s);\n"
+"const double p_hat = (double)(MBS_VECTOR)(inverse * last);\n"
+"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n",
+"MBS_STORE(MBI_BICG_R, r);\nMBS_STORE(MBI_BICG_P, p);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
+"MBS_STORE(MBI_BICG_P_HAT, inverse * p);\n}\nsums[0] += r * r;\n}\n"
+"MBS_AFTER(bicgstab_update_x_r_p) {\n"
+"const double both[2] = {sums[0], bicgstab_next_rho(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
+"bicgstab_update_x_r_after(m, c, both);\n}\n"
+"MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_bicgstab_fused_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
+"if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
+"(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_bicgstab_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
+"const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
+"if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
+"(void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
+"\n\n\n\n\n\n\n#define MBI_BICG_R 4\n#define MBI_BICG_P 5\n#define MBI_BICG_V 6\n"
+"#define MBI_BICG_SHADOW 7\n#define MBI_BICG_P_HAT 8\n#define MBI_BICG_S_HAT 9\n\n"
+"#define MBI_BICG_RHO 0\n#define MBI_BICG_ALPHA 1\n#define MBI_BICG_BETA 2\n"
+"#define MBI_BICG_OMEGA 3\n#define MBI_BICG_SS 4\n#define MBI_BICG_SHADOW_2 5\n"
+"#define MBI_BICG_SHADOW_S 6\n#define MBI_BICG_SHADOW_T 7\n\n\n"
+"MBS_NOTHING_BEFORE(bicgstab_start)\nMBS_ELEMENT(bicgstab_start) {\n"
+"const double r = MBS_LOAD(MBI_AT_W);\n(void)c;\nMBS_STORE(MBI_BICG_R, r);\n"
+"MBS_STORE(MBI_BICG_SHADOW, r);\nMBS_STORE(MBI_BICG_P, r);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
+"MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);\n}\nsums[0] += r * r;\n}\n"
+"MBS_AFTER(bicgstab_start) {\n(void)c;\nm->state.scalar[MBI_BICG_RHO] = sums[0];\n"
+"m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];\nmbi_solve_restart(m);\n}\n"
+"MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_BEFORE(bicgstab_s) {\n"
+"const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
+"if (sigma == 0 || !(alpha - alpha == 0)) {\n"
+"return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n}\nc->scalar[MBI_BICG_ALPHA] = alpha;\n"
+"return 0;\n}\nMBS_ELEMENT(bicgstab_s) {\n"
+"const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
+"const double s = (double)(MBS_VECTOR)exact;\nMBS_STORE(MBI_BICG_R, s);\n"
+"if (v->pre == MBI_PRE_DIAGONAL) {\nMBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
+"}\nsums[0] += s * s;\n}\nMBS_AFTER(bicgstab_s) {\n"
+"m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
+"m->state.scalar[MBI_BICG_SS] = sums[0];\n}\nMBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n"
+"MBS_BEFORE(bicgstab_update_x_r) {\n"
+"const double ts = c->product_sums[0], tt = c->product_sums[1];\n",
+"const double omega = tt > 0 ? ts / tt : tt;\nif (!(tt - tt == 0) || !(omega - omega == 0)) {\n"
+"return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);\n}\n"
+"c->scalar[MBI_BICG_OMEGA] = omega;\nreturn 0;\n}\nMBS_ELEMENT(bicgstab_update_x_r) {\n"
+"const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
+"const double s = MBS_LOAD(MBI_BICG_R);\n"
+"const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
+"const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
+"const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
+"const double r = (double)(MBS_VECTOR)exact;\n"
+"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
+"MBS_STORE(MBI_BICG_R, r);\nsums[0] += r * r;\nsums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n}\n"
+"MBS_AFTER(bicgstab_update_x_r) {\nmbi_solve_state *s = &m->state;\n"
+"const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
+"const double omega = c->scalar[MBI_BICG_OMEGA];\ns->scalar[MBI_BICG_OMEGA] = omega;\n"
+"s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
+"s->scalar[MBI_BICG_RHO] = sums[1];\nmbi_solve_count(m, sums[0]);\n"
+"if (s->stop == MBI_SOLVE_RUNNING) {\n"
+"const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);\n"
+"const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);\n"
+"if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {\ns->why = MBI_WHY_OMEGA;\n"
+"s->value = omega;\ns->stop = MBI_SOLVE_BREAKDOWN;\n"
+"} else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {\ns->why = MBI_WHY_SHADOW;\n"
+"s->value = sums[1];\ns->stop = MBI_SOLVE_BREAKDOWN;\n}\n}\n}\n"
+"MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(bicgstab_update_p)\n",
+"MBS_ELEMENT(bicgstab_update_p) {\n"
+"const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);\n"
+"const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n(void)sums;\n"
+"MBS_STORE(MBI_BICG_P, p);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
+"MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n}\n}\n"
+"MBS_NOTHING_AFTER(bicgstab_update_p)\nMBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)\n",
+NULL};
+
+static const char *const mbi_source_solve_cg_cg_cu[] = {
+"\n\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
+"#include \"solve/core/check_steps.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
+"#include \"solve/cg/steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_start_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_start_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_update_r(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_update_r_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_rz(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_update_x_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
+"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n",
+"sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
+"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+"MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
+"const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
+"#pragma unroll\nfor (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
+"p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n}\n#pragma unroll\n"
+"for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
+"x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n"
+"return x;\n}\n\n\nMBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,\n"
+"const mbi_solve_state *c, double p) {\n"
+"const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
+"const double r = MBS_LOAD(MBI_CG_R);\n"
+"return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;\n}\n\n\n"
+"MBS_NOTHING_BEFORE(cg_update_p)\nMBS_ELEMENT(cg_update_p) {\n(void)sums;\n"
+"MBS_STORE(MBI_CG_OLDEST_P, mbk_cg_next_p(i, v, c, MBS_LOAD(MBI_CG_P)));\n}\n"
+"MBS_NOTHING_AFTER(cg_update_p)\nMBS_STEP(cg_update_p, 0, 0, MBS_UNTIL_CLOSED)\n\n\n"
+"MBS_NOTHING_BEFORE(cg_complete_x)\nMBS_ELEMENT(cg_complete_x) {\n"
+"const double p = MBS_LOAD(MBI_CG_P);\n(void)sums;\n"
+"MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, c) + c->scalar[MBI_CG_ALPHA] * p);\n"
+"MBS_STORE(MBI_CG_ROUND_P, mbk_cg_next_p(i, v, c, p));\n}\nMBS_NOTHING_AFTER(cg_complete_x)\n"
+"MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)\n\n\n\n"
+"MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)\nMBS_ELEMENT(cg_complete_x_at_breakdown) {\n"
+"mbi_solve_state before = *c;\n(void)sums;\n#pragma unroll\n"
+"for (int k = MBI_CG_RING - 1; k > 0; k--) {\n",
+"before.scalar[MBI_CG_ALPHA + k] = c->scalar[MBI_CG_ALPHA + k - 1];\n}\n"
+"MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, &before));\n}\n"
+"MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
+"MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_cg_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
+"const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
+"if (!(a.v.dots != (const double *)0\n"
+"? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
+": cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\nreturn;\n}\n"
+"if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\nif (a.v.from > 0) {\n"
+"(void)cg_complete_x_at_breakdown_stage<MBK_FUSED_END>(s, true, 0);\n}\n"
+"} else if (a.v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
+"(void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n} else {\n"
+"(void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_cg_slots_cuh[] = {
+"\n\n#define MBI_CG_R 4\n#define MBI_CG_P 5\n#define MBI_CG_Z 6\n\n\n\n#define MBI_CG_OLD_P 7\n"
+"#define MBI_CG_RING 4\n#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
+"#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)\n\n#define MBI_CG_RZ 0\n"
+"#define MBI_CG_RZ_OLD 1\n#define MBI_CG_ALPHA 2\n",
+NULL};
+
+static const char *const mbi_source_solve_cg_steps_cuh[] = {
+"\n\n\n\n\n\n\nMBS_NOTHING_BEFORE(cg_start)\nMBS_ELEMENT(cg_start) {\n"
+"const double r = MBS_LOAD(MBI_AT_W);\n(void)c;\nMBS_STORE(MBI_CG_R, r);\n"
+"if (v->pre != MBI_PRE_SEPARATE) {\n"
+"const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;\n"
+"MBS_STORE(MBI_CG_P, z);\nsums[0] += r * z;\n}\n}\nMBS_AFTER(cg_start) {\n(void)c;\n"
+"m->state.scalar[MBI_CG_RZ] = sums[0];\nmbi_solve_restart(m);\n}\n"
+"MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(cg_start_p)\n"
+"MBS_ELEMENT(cg_start_p) {\nconst double z = MBS_LOAD(MBI_CG_Z);\n(void)c;\n"
+"MBS_STORE(MBI_CG_P, z);\nsums[0] += MBS_LOAD(MBI_CG_R) * z;\n}\nMBS_AFTER(cg_start_p) {\n"
+"(void)c;\nm->state.scalar[MBI_CG_RZ] = sums[0];\n}\n"
+"MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\nMBS_BEFORE(cg_update_r) {\n"
+"const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\nif (!(rz > 0)) {\n"
+"return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\n"
+"if (!(pq > 0) || !(pq - pq == 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\n"
+"c->scalar[MBI_CG_ALPHA] = rz / pq;\nreturn 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
+"const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
+"const double r = (double)(MBS_VECTOR)updated;\nMBS_STORE(MBI_CG_R, r);\nsums[0] += r * r;\n"
+"sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n}\n"
+"MBS_AFTER(cg_update_r) {\ndouble *scalar = m->state.scalar;\nint k;\n"
+"for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
+"scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n}\n"
+"scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\n"
+"scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\nscalar[MBI_CG_RZ] = sums[1];\n"
+"mbi_solve_count(m, sums[0]);\n}\nMBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\n",
+"MBS_NOTHING_BEFORE(cg_rz)\nMBS_ELEMENT(cg_rz) {\n(void)c;\n"
+"sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n}\nMBS_AFTER(cg_rz) {\n(void)c;\n"
+"m->state.scalar[MBI_CG_RZ] = sums[0];\n}\nMBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)\n\n\n"
+"MBS_NOTHING_BEFORE(cg_update_x_p)\nMBS_ELEMENT(cg_update_x_p) {\n"
+"const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
+"const double p = MBS_LOAD(MBI_CG_P);\n"
+"const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)\n"
+": v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
+": MBS_LOAD(MBI_CG_R);\n(void)sums;\n"
+"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
+"MBS_STORE(MBI_CG_P, z + beta * p);\n}\nMBS_NOTHING_AFTER(cg_update_x_p)\n"
+"MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)\n",
+NULL};
+
+static const char *const mbi_source_solve_core_check_steps_cuh[] = {
+"\n\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
+"const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
+"(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[1] += b * b;\n"
+"MBS_GREATER(sums[2], MBS_SIZE(w));\nMBS_GREATER(sums[3], MBS_SIZE(x));\n"
+"MBS_GREATER(sums[4], MBS_SIZE(b));\n}\nMBS_AFTER(solve_residual) {\n"
+"mbi_solve_state *s = &m->state;\n(void)c;\ns->ww = sums[0];\ns->bb = sums[1];\n"
+"s->w_most = sums[2];\ns->x_most = sums[3];\ns->b_most = sums[4];\n"
+"s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n}\n"
+"MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(solve_blocks)\n"
+"MBS_ELEMENT(solve_blocks) {\n"
+"const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
+"const MBS_INDEX first = i - i % v->block;\n"
+"const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;\ndouble z = 0;\n"
+"(void)c;\n(void)sums;\nfor (MBS_INDEX j = first; j < last; j++) {\n"
+"z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n}\n"
+"MBS_AT(v->to)[i] = (MBS_VECTOR)z;\n}\nMBS_NOTHING_AFTER(solve_blocks)\n"
+"MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n",
+NULL};
+
+static const char *const mbi_source_solve_core_fused_cuh[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n\n#define MBK_FUSED_SUMS_FOLLOW 0\n#define MBK_FUSED_ROWS_FOLLOW 1\n"
+"#define MBK_FUSED_END 2\n\n\n#define MBK_FUSED_PREFETCH 2\n\n\n\nstruct mbk_fused_call {\n"
+"const mbi_solve_vectors &v;\nmbk_i64 n;\nmbi_solve_memory *m;\ndouble *shared;\n};\n\n\n"
+"MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {\n"
+"return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n}\n\n\n"
+"MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
+"for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n"
+"((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n}\n}\n\n\n\n"
+"MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
+"mbi_solve_memory *m, double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
+"mbi_solve_state *const own = mbk_fused_state(shared);\nmbk_release();\n"
+"mbk_fused_copy(own, &m->state);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
+"own->copied = 1;\n}\nmbk_block_sync();\nreturn s;\n}\n\n\n"
+"MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
+"mbk_fused_copy(&m->state, own);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
+"m->state.copied = 0;\nm->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n}\n}\n\n\n\n"
+"MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused_call &s, const mbi_solve_state &c) {\n"
+"return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n}\n\n\n\n"
+"MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool backwards) {\n"
+"const mbk_step_share share = mbk_step_shared_out(s.n);\n"
+"if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\nreturn;\n}\n",
+"for (mbk_u32 round = 0; round < MBK_FUSED_PREFETCH && round < share.rounds; round++) {\n"
+"const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
+"for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
+"i += share.stride) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+"if ((slots >> slot & 1u) != 0) {\nmbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n}\n}\n"
+"}\n}\n}\n\n\n\ntemplate <int ADDS, int MAXES>\n"
+"MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,\n"
+"double *sums, bool collects, mbk_u32 ahead, bool backwards) {\n"
+"const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
+"mbk_u64 *const slots = mbk_fused_slots(s, c);\nmbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
+"if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
+"mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);\n}\n}\n"
+"if (!collects) {\nreturn;\n}\nmbk_fused_prefetch(s, ahead, !backwards);\n#pragma unroll\n"
+"for (int k = 0; k < COUNT; k++) {\nsums[k] = 0;\n}\n"
+"for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\ndouble parts[COUNT];\n"
+"mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n#pragma unroll\n"
+"for (int k = 0; k < COUNT; k++) {\n"
+"sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];\n}\n}\n"
+"mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n}\n\n\n"
+"template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
+"MBK_DEVICE void mbk_fused_after(const mbk_fused_call &s, const mbi_solve_state &c,\n"
+"const double *sums) {\nmbi_solve_state *const own = mbk_fused_state(s.shared);\n",
+"if (mbk_thread() == 0) {\nAFTER((mbi_solve_memory *)own, &c, sums);\nown->turn = c.turn + 1;\n"
+"}\nmbk_block_sync();\n}\n\n\n\n"
+"MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state &c) {\n"
+"if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {\n"
+"s.m->state.closed = 1;\n}\nreturn c.stop != MBI_SOLVE_RUNNING;\n}\n\n\n\n"
+"template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
+"MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {\n"
+"const mbi_solve_state c = *mbk_fused_state(s.shared);\ndouble sum = 0;\n"
+"if (mbk_fused_stopped(s, c)) {\nreturn false;\n}\n"
+"for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
+"i += (mbk_i64)mbk_grid() * mbk_threads()) {\nsum += mbk_load_fresh(&s.v.dots[i]);\n}\n"
+"mbk_fused_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
+"mbk_fused_after<AFTER>(s, c, &sum);\nreturn true;\n}\n\n\n\n\n\n"
+"template <int (*BEFORE)(mbi_solve_state *),\n"
+"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
+"mbk_step_row *),\n"
+"void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+"int MAXES, int WHEN, int BEHIND>\n"
+"MBK_DEVICE bool mbk_fused_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {\n"
+"const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+"mbi_solve_state *const own = mbk_fused_state(s.shared);\n"
+"double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\nmbi_solve_state c = *own;\n"
+"if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {\nreturn false;\n}\n"
+"if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn false;\n}\nconst int wrong = BEFORE(&c);\n",
+"if (wrong != 0) {\nif (mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n}\nif (first) {\n"
+"s.m->state.why = c.why;\ns.m->state.value = c.value;\ns.m->state.closed = 1;\n"
+"s.m->state.stop = wrong;\n}\nreturn false;\n}\nif (s.v.pre == MBI_PRE_NONE) {\n"
+"mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);\n} else {\n"
+"mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n}\n"
+"if (ADDS + MAXES > 0) {\nconst bool collects = BEHIND != MBK_FUSED_END || mbk_block() == 0;\n"
+"mbk_fused_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\nif (collects) {\n"
+"mbk_fused_after<AFTER>(s, c, sums);\n}\n"
+"if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n"
+"}\n}\nreturn true;\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_core_loop_cu[] = {
+"\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
+"#include \"solve/core/state.cuh\"\n\n#include \"solve/core/loop_arguments.cuh\"\n\n\n"
+"MBK_KERNEL mbk_solve_loop(const mbk_solve_loop_arguments a) {\n"
+"mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
+"a.m->state.iterations < a.m->state.check_at);\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_core_loop_arguments_cuh[] = {
+"\ntypedef struct mbk_solve_loop_arguments {\nmbk_u64 handle;\n"
+"MBK_POINTER(const mbi_solve_memory) m;\n} mbk_solve_loop_arguments;\n",
+NULL};
+
+static const char *const mbi_source_solve_core_refine_cu[] = {
+"\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
+"#include \"solve/core/check_steps.cuh\"\n#include \"solve/core/refine_steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_refine_down(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"refine_down_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_refine_up(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"refine_up_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
+"\n\n\n#define MBI_REFINE_B 4\n#define MBI_REFINE_X 5\n\n\nMBS_BEFORE(refine_down) {\n"
+"c->scalar[0] = sqrt(c->ww);\nreturn 0;\n}\nMBS_ELEMENT(refine_down) {\n(void)sums;\n"
+"((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);\n}\n"
+"MBS_NOTHING_AFTER(refine_down)\nMBS_STEP(refine_down, 0, 0, MBS_ALWAYS)\n\n\n"
+"MBS_BEFORE(refine_up) {\nc->scalar[0] = sqrt(c->ww);\nreturn 0;\n}\nMBS_ELEMENT(refine_up) {\n"
+"(void)sums;\nMBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +\n"
+"c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n}\n"
+"MBS_NOTHING_AFTER(refine_up)\nMBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n",
+NULL};
+
+static const char *const mbi_source_solve_core_state_cuh[] = {
+"\n\n\n\n#define MBI_SOLVE_VECTORS 12\n#define MBI_SOLVE_SCALARS 16\n"
+"#define MBI_STEP_SHARED 2048\n#define MBI_SOLVE_SUMS 5\n#define MBI_FUSED_SUMS 4\n"
+"#define MBI_WIDE_GROUP 8\n#define MBI_SOLVE_RING \\\n2048\n\n\n\n#define MBI_SOLVE_RUNNING 0\n"
+"#define MBI_SOLVE_CAP 1\n#define MBI_SOLVE_NOT_FINITE 3\n#define MBI_SOLVE_STAGNATED 4\n"
+"#define MBI_SOLVE_BREAKDOWN 5\n#define MBI_SOLVE_CANDIDATE 100\n\n\n"
+"#define MBI_WHY_NOTHING 0\n#define MBI_WHY_CURVATURE 1\n#define MBI_WHY_PRECONDITIONER 2\n"
+"#define MBI_WHY_SHADOW 3\n#define MBI_WHY_OMEGA 4\n\n\n\n\n#define MBI_AT_X 0\n"
+"#define MBI_AT_B 1\n#define MBI_AT_W 2\n#define MBI_AT_INVERSE 3\n#define MBI_AT_OWN 4\n\n\n\n"
+"#define MBI_PRE_NONE 0\n#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\n"
+"typedef struct mbi_solve_vectors {\nvoid *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\n"
+"int block;\nint from, to;\nint basis;\nint lanczos;\nconst double *dots;\n"
+"long long dot_count;\nunsigned long long *posts;\nlong long stride;\n} mbi_solve_vectors;\n\n"
+"typedef struct mbi_solve_state {\ndouble scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\n"
+"double rr;\ndouble goal;\ndouble tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\n"
+"double w_most, x_most, b_most;\ndouble value;\nint stop;\nint closed;\nint iterations, cap;\n"
+"int check_at;\n\nint why;\nunsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n"
+"} mbi_solve_state;\n\ntypedef struct mbi_solve_memory {\nmbi_solve_state state;\n"
+"double ring[MBI_SOLVE_RING];\n} mbi_solve_memory;\n\n\n#define MBI_OPEN_BEGIN 0\n"
+"#define MBI_OPEN_GO_ON 1\n#define MBI_OPEN_TIGHTER 2\n\n\n"
+"MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
+"double tolerance, double shrink, double epsilon) {\nmbi_solve_state *s = &m->state;\n",
+"if (how == MBI_OPEN_BEGIN) {\ns->iterations = 0;\ns->cap = cap;\ns->tolerance = tolerance;\n"
+"s->epsilon = epsilon;\ns->ticket = 0;\ns->why = MBI_WHY_NOTHING;\ns->value = 0;\n"
+"s->stop = MBI_SOLVE_RUNNING;\ns->closed = 0;\n}\ns->shrink = shrink;\n"
+"s->goal = shrink * tolerance * shrink * tolerance *\ns->bb;\nif (how == MBI_OPEN_TIGHTER) {\n"
+"s->stop = MBI_SOLVE_RUNNING;\ns->closed = 0;\n}\ns->check_at = s->iterations + span;\n"
+"}\n\n\n\nMBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
+"mbi_solve_state *s = &m->state;\ns->rr = rr;\nif (!s->copied) {\n"
+"m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n}\nif (!(rr - rr == 0)) {\n"
+"s->stop = MBI_SOLVE_NOT_FINITE;\n} else if (rr <= s->goal) {\ns->stop = MBI_SOLVE_CANDIDATE;\n"
+"} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n\n\n"
+"MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\nm->state.iterations++;\n"
+"mbi_solve_note_residual(m, rr);\n}\n\n\n"
+"MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
+"m->state.stop = MBI_SOLVE_RUNNING;\nm->state.closed = 0;\nm->state.why = MBI_WHY_NOTHING;\n"
+"mbi_solve_note_residual(m, m->state.ww);\n}\n\n\n\n"
+"MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
+"c->why = why;\nc->value = value;\n"
+"return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_core_step_cuh[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
+"#error \"define MBK_VECTOR: the type of vectors in memory\"\n#endif\n#ifndef MBK_STEP_ROWS\n"
+"#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
+"#include \"solve/core/state.cuh\"\n\n#define MBK_STEP_THREADS 768\n"
+"#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n#define MBK_STEP_RESIDENT 1\n"
+"#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n"
+"#define MBS_INDEX mbk_i64\n#define MBS_ALWAYS 0\n#define MBS_RUNNING 1\n"
+"#define MBS_UNTIL_CLOSED 2\n\n"
+"#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
+"#define MBS_ELEMENT(name) \\\n"
+"MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v, \\\n"
+"const mbi_solve_state *c, double *sums, \\\n__attribute__((unused)) mbk_step_row *held)\n"
+"#define MBS_STORE(slot, value) \\\n"
+"(held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))\n"
+"#define MBS_AFTER(name) \\\n"
+"MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, \\\n"
+"const double *sums)\n#define MBS_STEP(name, adds, maxes, when) \\\n"
+"MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m, \\\n"
+"double *partials, double *shared) { \\\n"
+"mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>( \\\n"
+"v, n, m, partials, shared); \\\n} \\\ntemplate <int BEHIND> \\\n"
+"MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) { \\\n"
+"return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when, \\\n"
+"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\nstruct mbk_step_row {\n"
+"MBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n",
+"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
+"#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\n"
+"for (int delta = 16; delta > 0; delta /= 2) {\n"
+"const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
+"sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n}\n}\n}\n\n\n"
+"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
+"const int COUNT = ADDS + MAXES;\nconst mbk_u32 warp = mbk_thread() / 32;\n"
+"mbk_step_lanes<ADDS, MAXES>(sums);\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
+"if (mbk_lane() == 0) {\nshared[warp * COUNT + k] = sums[k];\n}\n}\nmbk_block_sync();\n"
+"if (warp == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
+"sums[k] = mbk_lane() < mbk_threads() / 32 ? shared[mbk_lane() * COUNT + k] : 0;\n}\n"
+"mbk_step_lanes<ADDS, MAXES>(sums);\n}\nmbk_block_sync();\n}\n\n\n\ntemplate <int COUNT>\n"
+"MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
+"double *shared) {\nmbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
+"if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
+"partials[COUNT * mbk_block() + k] = sums[k];\n}\nmbk_fence();\n"
+"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n}\nmbk_block_sync();\n"
+"const bool answer = *last != 0;\nmbk_fence();\nreturn answer;\n}\n\n\n"
+"template <int ADDS, int MAXES>\n"
+"MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n"
+"const int COUNT = ADDS + MAXES;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
+"sums[k] = 0;\nfor (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
+"const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n",
+"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n"
+"struct mbk_step_share {\nmbk_u32 count, stride, own, rounds;\n};\n\n"
+"MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\n"
+"const mbk_u32 count = (mbk_u32)n;\nconst mbk_u32 stride = mbk_grid() * mbk_threads();\n"
+"const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
+"const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
+"const mbk_step_share share = {count, stride, own, rounds};\nreturn share;\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
+"const mbk_u32 at = backwards ? share.rounds - 1 - round : round;\n"
+"return share.own + at * share.stride * MBK_STEP_ROWS;\n}\n\n\n\n\n\n\n"
+"template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
+"mbk_step_row *),\nint ADDS, int MAXES, int PRE>\n"
+"MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n"
+"const mbi_solve_state &c, double *sums, bool backwards) {\n"
+"const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
+"const mbk_step_share share = mbk_step_shared_out(n);\n"
+"const mbk_u32 count = share.count, stride = share.stride;\nmbi_solve_vectors v = given;\n"
+"v.pre = PRE >= 0 ? PRE : given.pre;\n"
+"for (mbk_u32 round = 0; round < share.rounds; round++) {\n"
+"const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
+"mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n"
+"for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
+"const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\n"
+"rows[u].slots = 0;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n",
+"ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n"
+"for (int u = 0; u < MBK_STEP_ROWS; u++) {\nconst mbk_u32 i = first + u * stride;\n"
+"if (i < count) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+"if ((rows[u].slots >> slot & 1u) != 0) {\n((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n"
+"}\n}\n#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\n"
+"const double part = parts[u][k];\n"
+"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n}\n}\n\n\n"
+"template <int (*BEFORE)(mbi_solve_state *),\n"
+"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
+"mbk_step_row *),\n"
+"void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+"int MAXES, int WHEN>\n"
+"MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+"double *partials, double *shared) {\nconst int COUNT = ADDS + MAXES;\n"
+"const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+"double sums[COUNT > 0 ? COUNT : 1] = {};\nmbi_solve_state c = m->state;\n"
+"if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\nif (first) {\n"
+"m->state.closed = 1;\n}\nreturn;\n}\nif (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn;\n}\n"
+"const int wrong = BEFORE(&c);\nif (wrong != 0) {\nif (first) {\nm->state.why = c.why;\n"
+"m->state.value = c.value;\nm->state.closed = 1;\nm->state.stop = wrong;\n}\nreturn;\n}\n"
+"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n"
+"}\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n"
+"if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
+"mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n",
+"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
+"#include \"solve/core/step_arguments.cuh\"\n\n\n"
+"MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {\n"
+"mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
+"#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
+NULL};
+
+static const char *const mbi_source_solve_core_step_arguments_cuh[] = {
+"\ntypedef struct mbk_solve_open_arguments {\nMBK_POINTER(mbi_solve_memory) m;\n"
+"mbk_i32 how, span, cap;\ndouble tolerance, shrink, epsilon;\n} mbk_solve_open_arguments;\n\n\n"
+"typedef struct mbk_solve_step_arguments {\nmbi_solve_vectors v;\nmbk_i64 n;\n"
+"MBK_POINTER(mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n} mbk_solve_step_arguments;\n",
+NULL};
+
+static const char *const mbi_source_solve_core_step_text_cuh[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
+"#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n#ifndef MBS_STORE\n"
+"#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n#endif\n"
+"#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
+"#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))\n"
+"#define MBS_NOTHING_BEFORE(name) \\\nMBS_BEFORE(name) { \\\n(void)c; \\\nreturn 0; \\\n}\n"
+"#define MBS_NOTHING_AFTER(name) \\\nMBS_AFTER(name) { \\\n(void)m; \\\n(void)c; \\\n"
+"(void)sums; \\\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_core_wide_cuh[] = {
+"\n\n\n#include \"solve/core/step.cuh\"\n\n#define MBS_CALLED MBK_CALLED\n"
+"#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
+"#define MBS_WIDE_ELEMENT(name) \\\n"
+"MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v, \\\n"
+"const mbi_solve_state *c, int first, double *sums)\n#define MBS_WIDE_AFTER(name) \\\n"
+"MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v, \\\n"
+"const double *sums)\n#define MBS_WIDE_STEP(name) \\\n"
+"MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m, \\\n"
+"double *partials, double *shared) { \\\n"
+"mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared); \\\n"
+"}\n\n\n\n\nMBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
+"mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
+"if (mbk_thread() == 0) {\nmbk_fence();\n"
+"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n}\nmbk_block_sync();\n"
+"const bool answer = *last != 0;\nmbk_fence();\nreturn answer;\n}\n\n\n"
+"MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,\n"
+"double *shared) {\ndouble sums[MBI_WIDE_GROUP] = {};\n#pragma unroll\n"
+"for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+"for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += mbk_threads()) {\n"
+"sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n}\n}\n"
+"mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\nif (mbk_thread() == 0) {\n#pragma unroll\n"
+"for (int k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < count) {\n"
+"totals[first + k] = sums[k];\n}\n}\n}\n}\n\n\n"
+"template <int (*COUNT)(const mbi_solve_state *),\n",
+"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
+"double *),\nvoid (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
+"MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+"double *partials, double *shared) {\nconst mbi_solve_state c = m->state;\n"
+"if (c.stop != MBI_SOLVE_RUNNING) {\nif (mbk_block() == 0 && mbk_thread() == 0) {\n"
+"m->state.closed = 1;\n}\nreturn;\n}\nconst int count = COUNT(&c);\n"
+"for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+"double sums[MBI_WIDE_GROUP] = {};\n"
+"for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < n;\n"
+"i += (mbk_i64)mbk_grid() * mbk_threads()) {\nELEMENT(i, &v, &c, first, sums);\n}\n"
+"mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\nif (mbk_thread() == 0) {\n#pragma unroll\n"
+"for (int k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < count) {\n"
+"partials[(mbk_i64)(first + k) * mbk_grid() + mbk_block()] = sums[k];\n}\n}\n}\n}\n"
+"if (!mbk_wide_last(m, shared)) {\nreturn;\n}\n"
+"double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
+"for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+"mbk_wide_total(count, first, partials, totals, shared);\n}\nif (mbk_thread() == 0) {\n"
+"AFTER(m, &v, totals);\nm->state.ticket = 0;\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_core_wide_steps_cuh[] = {
+"\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
+NULL};
+
+static const char *const mbi_source_solve_eigen_eigen_cu[] = {
+"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
+"#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
+"#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n"
+"#include \"solve/eigen/steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_project(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_reproject(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_extend(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_eigen_rotate(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"eigen_rotate_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_eigen_check(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"eigen_check_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_power_measure(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"power_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_power_normalise(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n",
+"power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_eigen_steps_cuh[] = {
+"\n\n\n\n\n\n\nMBS_NOTHING_BEFORE(eigen_rotate)\nMBS_ELEMENT(eigen_rotate) {\n"
+"const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
+"const double *s = (const double *)v->at[MBI_EIGEN_S];\nint k, q;\n(void)sums;\n"
+"for (q = 0; q < to; q++) {\ndouble made = 0;\nfor (k = 0; k < from; k++) {\n"
+"made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
+"MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;\n}\nfor (q = 0; q < to; q++) {\n"
+"MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);\n}\n"
+"if (c->scalar[MBI_EIGEN_NEXT] != 0) {\n"
+"MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);\n}\n}\n"
+"MBS_NOTHING_AFTER(eigen_rotate)\nMBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)\n\n\n"
+"MBS_NOTHING_BEFORE(eigen_check)\nMBS_ELEMENT(eigen_check) {\n"
+"const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+"const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);\n"
+"const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;\nsums[0] += r * r;\n"
+"sums[1] += x * x;\nsums[2] += x * w;\n}\nMBS_AFTER(eigen_check) {\n"
+"const int at = (int)c->scalar[MBI_EIGEN_CHECK];\nm->ring[3 * at] = sums[0];\n"
+"m->ring[3 * at + 1] = sums[1];\nm->ring[3 * at + 2] = sums[2];\n"
+"m->state.scalar[MBI_EIGEN_CHECK] += 1;\n}\nMBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)\n\n\n"
+"MBS_NOTHING_BEFORE(power_measure)\nMBS_ELEMENT(power_measure) {\n"
+"const double w = MBS_LOAD(MBI_AT_W);\n(void)c;\nsums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;\n"
+"sums[1] += w * w;\n}\nMBS_AFTER(power_measure) {\nmbi_solve_state *s = &m->state;\n(void)c;\n"
+"s->scalar[MBI_POWER_VALUE] = sums[0];\ns->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\n"
+"s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n}\n",
+"MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n\n\nMBS_BEFORE(power_normalise) {\n"
+"const double length = c->scalar[MBI_POWER_LENGTH];\n"
+"return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
+"}\nMBS_ELEMENT(power_normalise) {\nconst double w = MBS_LOAD(MBI_AT_W);\n"
+"const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
+"sums[0] += r * r;\nMBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n}\n"
+"MBS_AFTER(power_normalise) {\n(void)c;\nmbi_solve_count(m, sums[0]);\n}\n"
+"MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n",
+NULL};
+
+static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
+"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
+"#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
+"#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_project(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_reproject(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_extend(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
+"\n\n\n\n\n\n#define MBI_ARNOLDI_V 4\n#define MBI_ARNOLDI_U \\\n5\n#define MBI_ARNOLDI_Z 6\n"
+"#define MBI_ARNOLDI_ZS 7\n#define MBI_ARNOLDI_SMALL 8\n\n#define MBI_ARNOLDI_SIZE 0\n"
+"#define MBI_ARNOLDI_WIDTH 1\n#define MBI_ARNOLDI_CLOSE \\\n2\n#define MBI_ARNOLDI_WW 3\n"
+"#define MBI_ARNOLDI_Q 4\n#define MBI_ARNOLDI_BETA 5\n#define MBI_GMRES_BEGAN 6\n"
+"#define MBI_GMRES_STALLS 7\n#define MBI_GMRES_RESTARTS 8\n\n\n#define MBI_SMALL_FIRST 0\n"
+"#define MBI_SMALL_SECOND 1\n#define MBI_SMALL_COMBINE 2\n#define MBI_SMALL_Y 3\n"
+"#define MBI_SMALL_COSINE 4\n#define MBI_SMALL_SINE 5\n#define MBI_SMALL_G 6\n\n"
+"#define MBI_SMALL_COLUMN 7\n\n\n#define MBI_EIGEN_KEEP 9\n#define MBI_EIGEN_S 10\n"
+"#define MBI_LANCZOS_FRESH 10\n#define MBI_EIGEN_FROM 6\n#define MBI_EIGEN_TO 7\n"
+"#define MBI_EIGEN_NEXT 8\n#define MBI_EIGEN_CHECK 9\n#define MBI_POWER_VALUE 0\n"
+"#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n\n#define MBI_GMRES_STALLED 0.9999\n"
+"#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n16\n"
+"#define MBI_WHY_STALLED 17\n\n"
+"MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
+"return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n}\n\n\n"
+"MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
+"s->scalar[MBI_ARNOLDI_SIZE] = 1;\ns->scalar[MBI_GMRES_BEGAN] = length;\n}\n\n\n\n\n\n"
+"MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+"const double *sums, double *column) {\nconst int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+"const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
+"double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
+"const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\nint k;\n",
+"if (!(whole - whole == 0)) {\nreturn whole - whole;\n}\nfor (k = 0; k < size; k++) {\n"
+"second[k] = sums[k];\ncolumn[k] = first[k] + sums[k];\nleft -= sums[k] * sums[k];\n}\n"
+"return left <= least * least * whole ? 0 : sqrt(left);\n}\n\n\n"
+"MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+"double below) {\nconst int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+"const double *second = mbi_small(v, MBI_SMALL_SECOND);\n"
+"const double q = below > 0 ? 1 / below : below;\n"
+"double *combine = mbi_small(v, MBI_SMALL_COMBINE);\nint k;\nfor (k = 0; k < size; k++) {\n"
+"combine[k] = -q * second[k];\n}\ns->scalar[MBI_ARNOLDI_Q] = q;\n"
+"s->scalar[MBI_ARNOLDI_BETA] = below;\ns->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
+"s->scalar[MBI_ARNOLDI_CLOSE] = 0;\ns->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n}\n\n\n\n\n"
+"MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+"double *column, double below) {\nconst int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
+"double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+"double *g = mbi_small(v, MBI_SMALL_G), length;\nint k;\nfor (k = 0; k < last; k++) {\n"
+"const double upper = column[k], lower = column[k + 1];\n"
+"column[k] = c[k] * upper + d[k] * lower;\ncolumn[k + 1] = c[k] * lower - d[k] * upper;\n}\n"
+"length = sqrt(column[last] * column[last] + below * below);\n"
+"if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\nreturn 0;\n}\n"
+"c[last] = column[last] / length;\nd[last] = below / length;\ncolumn[last] = length;\n"
+"g[last + 1] = -d[last] * g[last];\ng[last] = c[last] * g[last];\nreturn length;\n}\n\n\n"
+"MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {\n",
+"const double *g = mbi_small(v, MBI_SMALL_G);\ndouble *y = mbi_small(v, MBI_SMALL_Y);\n"
+"int k, row;\nfor (k = 0; k < used; k++) {\ny[k] = g[k];\n}\n"
+"for (k = used - 1; k >= 0; k--) {\n"
+"const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);\ny[k] /= column[k];\n"
+"for (row = 0; row < k; row++) {\ny[row] -= column[row] * y[k];\n}\n}\n}\n\n\n\n\n"
+"MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n"
+"const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
+"const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+"const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
+"double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
+"double below = length < 0 ? -1 : length > 0 ? 1 : 0, q;\nint k;\nmbi_gmres_solve(v, used);\n"
+"for (k = used - 1; k >= 0; k--) {\nr[k + 1] = c[k] * below;\nbelow *= -d[k];\n}\n"
+"r[0] = below;\nq = used == width ? r[width] : 0;\n\nfor (k = 0; k < width; k++) {\n"
+"combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n}\nfor (k = used; k < width; k++) {\n"
+"mbi_small(v, MBI_SMALL_Y)[k] = 0;\n}\ns->scalar[MBI_ARNOLDI_Q] *= q;\n"
+"s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
+"s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
+"mbi_arnoldi_begin(s, length < 0 ? -length : length);\n}\n\n\n"
+"MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
+"const double began = s->scalar[MBI_GMRES_BEGAN];\n"
+"const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
+"s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
+"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n\n"
+"MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+"const double *sums) {\nmbi_solve_state *s = &m->state;\n",
+"const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+"double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
+"const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+"double *g = mbi_small(v, MBI_SMALL_G), left;\nint singular, used;\nif (size == 1) {\n"
+"g[0] = s->scalar[MBI_GMRES_BEGAN];\n}\n"
+"singular = mbi_gmres_rotate(s, v, column, below) == 0;\nused = singular ? size - 1 : size;\n"
+"left = g[used];\nmbi_arnoldi_extend(s, v, below);\nmbi_solve_count(m, left * left);\n"
+"if (s->stop == MBI_SOLVE_NOT_FINITE) {\nreturn;\n}\n"
+"if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\ns->why = MBI_WHY_SINGULAR;\n"
+"s->value = size;\ns->stop = MBI_SOLVE_BREAKDOWN;\n}\n"
+"if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
+"s->why = MBI_WHY_STALLED;\ns->value = size;\ns->stop = MBI_SOLVE_STAGNATED;\n}\n"
+"if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\nmbi_gmres_close(s, v, used);\n}\n"
+"}\n\n\n\n\n"
+"MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+"const double *sums) {\nmbi_solve_state *s = &m->state;\n"
+"const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+"const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
+"double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);\n"
+"const double below = mbi_arnoldi_column(s, v, sums, column);\nif (!(below - below == 0)) {\n"
+"s->stop = MBI_SOLVE_NOT_FINITE;\nreturn;\n}\nmbi_arnoldi_extend(s, v, below);\n"
+"s->scalar[MBI_LANCZOS_FRESH] = 0;\nif (!fresh) {\ncolumn[size] = below;\ns->iterations++;\n"
+"if (below == 0 || size == v->basis) {\ns->stop = MBI_SOLVE_CANDIDATE;\n"
+"} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
+"\n\n\n\n\n\n\n\nMBS_BEFORE(arnoldi_start) {\n"
+"c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;\nreturn 0;\n}\n"
+"MBS_ELEMENT(arnoldi_start) {\n"
+"const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+"MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;\nMBS_STORE(MBI_ARNOLDI_U,\n"
+"v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);\n"
+"sums[0] += first * first;\n}\nMBS_AFTER(arnoldi_start) {\nmbi_solve_state *s = &m->state;\n"
+"(void)sums;\nif (s->iterations == 0) {\ns->scalar[MBI_GMRES_RESTARTS] = 0;\n}\n"
+"s->scalar[MBI_GMRES_STALLS] = 0;\nmbi_arnoldi_begin(s, sqrt(c->ww));\nmbi_solve_restart(m);\n"
+"}\nMBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_WIDE_COUNT(arnoldi_project) {\n"
+"return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n}\nMBS_WIDE_ELEMENT(arnoldi_project) {\n"
+"const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\nconst double w = MBS_LOAD(MBI_AT_W);\n"
+"int k;\nif (first == 0 && v->pre == MBI_PRE_SEPARATE) {\n"
+"MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n}\n"
+"for (k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < size) {\n"
+"sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n} else if (first + k == size) {\n"
+"sums[k] += w * w;\n}\n}\n}\nMBS_WIDE_AFTER(arnoldi_project) {\n"
+"const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\nint k;\n"
+"for (k = 0; k < size; k++) {\nmbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n}\n"
+"m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n}\nMBS_WIDE_STEP(arnoldi_project)\n\n\n"
+"MBS_WIDE_COUNT(arnoldi_reproject) {\nreturn (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n}\n"
+"MBS_WIDE_ELEMENT(arnoldi_reproject) {\nconst int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+"double w = MBS_LOAD(MBI_AT_W);\nint k;\nif (first == 0) {\n",
+"const double *h = mbi_small(v, MBI_SMALL_FIRST);\nfor (k = 0; k < size; k++) {\n"
+"w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
+"w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);\n}\n"
+"for (k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < size) {\n"
+"sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n} else if (first + k == size) {\n"
+"sums[k] += w * w;\n}\n}\n}\nMBS_WIDE_AFTER(arnoldi_reproject) {\nif (v->lanczos) {\n"
+"mbi_lanczos_count(m, v, sums);\n} else {\nmbi_gmres_count(m, v, sums);\n}\n}\n"
+"MBS_WIDE_STEP(arnoldi_reproject)\n\n\nMBS_NOTHING_BEFORE(arnoldi_extend)\n"
+"MBS_ELEMENT(arnoldi_extend) {\nconst int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
+"const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
+"const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+"double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\nint k;\n(void)sums;\n"
+"if (close) {\nconst double *y = mbi_small(v, MBI_SMALL_Y);\n"
+"const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
+"double change = 0;\nfor (k = 0; k < width; k++) {\n"
+"change += y[k] * (double)MBS_BASIS(from, k);\n}\n"
+"change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
+"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);\n}\nfor (k = 0; k < width; k++) {\n"
+"made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
+"MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
+"MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
+"}\nMBS_NOTHING_AFTER(arnoldi_extend)\nMBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)\n",
+NULL};
+
+static const char *const mbi_source_solve_pagerank_after_cuh[] = {
+"\n\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
+"#define MBS_CALLED MBK_CALLED\n#include \"solve/core/state.cuh\"\n\n"
+"#include \"solve/pagerank/steps.cuh\"\n\n\n\n"
+"#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n\n\n"
+"MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
+"mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_pagerank_arguments_cuh[] = {
+"\ntypedef struct mbk_pagerank_weigh_arguments {\nMBK_POINTER(MBK_VECTOR) weights;\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 n;\n} mbk_pagerank_weigh_arguments;\n\n"
+"typedef struct mbk_pagerank_begin_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
+"MBK_POINTER(const MBK_VECTOR) weights;\nmbk_i32 given;\nmbk_u64 n;\n"
+"MBK_POINTER(double) partials;\n} mbk_pagerank_begin_arguments;\n\n"
+"typedef struct mbk_pagerank_first_arguments {\nMBK_POINTER(const double) partials;\n"
+"mbk_u32 blocks;\nMBK_POINTER(mbi_solve_memory) m;\n} mbk_pagerank_first_arguments;\n\n"
+"typedef struct mbk_pagerank_update_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
+"MBK_POINTER(const MBK_VECTOR) y, weights, teleport;\nmbk_u64 n;\n"
+"MBK_POINTER(const mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n"
+"} mbk_pagerank_update_arguments;\n\ntypedef struct mbk_pagerank_end_arguments {\n"
+"MBK_POINTER(MBK_VECTOR) z;\nMBK_POINTER(const MBK_VECTOR) weights;\nmbk_u64 n;\n"
+"} mbk_pagerank_end_arguments;\n",
+NULL};
+
+static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
+"#error \"define MBK_VECTOR: the type of ranks in memory\"\n#endif\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
+"#define MBS_CALLED MBK_DEVICE\n#include \"solve/core/state.cuh\"\n\n"
+"#include \"solve/pagerank/steps.cuh\"\n\n#define MBK_PAGERANK_THREADS 256\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
+"return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n}\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
+"return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n}\n\n\n"
+"MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
+"double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
+"const mbk_u32 thread = mbk_thread();\nfirsts[thread] = first;\nseconds[thread] = second;\n"
+"mbk_block_sync();\nfor (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
+"if (thread < half) {\nfirsts[thread] += firsts[thread + half];\n"
+"seconds[thread] += seconds[thread + half];\n}\nmbk_block_sync();\n}\nfirst = firsts[0];\n"
+"second = seconds[0];\n}\n\n\n"
+"MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,\n"
+"double *partials) {\nmbk_pagerank_sum(shared, first, second);\nif (mbk_thread() == 0) {\n"
+"partials[2 * mbk_block()] = first;\npartials[2 * mbk_block() + 1] = second;\n}\n}\n\n\n"
+"MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,\n"
+"double &first, double &second) {\nfirst = second = 0;\n"
+"for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
+"first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
+"mbk_pagerank_sum(shared, first, second);\n}\n\n",
+"#include \"solve/pagerank/arguments.cuh\"\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {\n"
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];\n"
+"a.weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"mbk_pagerank_begin(const mbk_pagerank_begin_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"double count = 0, mass = 0;\n"
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const double weight = (double)a.weights[i];\n"
+"const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
+"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
+"count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n"
+"}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"mbk_pagerank_first(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"double count, mass;\n"
+"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, count, mass);\n"
+"if (mbk_thread() == 0) {\na.m->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
+"mbi_pagerank_spread(&a.m->state, mass);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"mbk_pagerank_update(const mbk_pagerank_update_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"if (a.m->state.closed) {\nreturn;\n}\n"
+"const double damping = a.m->state.scalar[MBI_PAGERANK_DAMPING];\n"
+"const double base = a.m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n",
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const double given = (double)a.weights[i], weight = given < 0 ? 1.0 : given;\n"
+"const double share = a.teleport != nullptr ? base * (double)a.teleport[i] : base;\n"
+"const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)a.y[i] + share) / weight);\n"
+"const double difference = ((double)next - (double)a.z[i]) * weight;\n"
+"change += difference < 0 ? -difference : difference;\n"
+"mass += given < 0 ? (double)next : 0.0;\na.z[i] = next;\n}\n"
+"mbk_pagerank_leave((double *)shared, change, mass, a.partials);\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"if (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
+"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n"
+"if (mbk_thread() == 0) {\nmbi_pagerank_decide(a.m, change, mass);\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"mbk_pagerank_end(const mbk_pagerank_end_arguments a) {\n"
+"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
+"const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];\n"
+"a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
+"\n\n\n\n\n#define MBI_PAGERANK_DAMPING 0\n\n#define MBI_PAGERANK_BASE 1\n\n"
+"#define MBI_PAGERANK_RELAX 2\n#define MBI_PAGERANK_PAST 3\n#define MBI_PAGERANK_SUM 4\n"
+"#define MBI_PAGERANK_LEAST 5\n#define MBI_PAGERANK_STALE 6\n#define MBI_PAGERANK_DANGLING 7\n"
+"#define MBI_PAGERANK_MOST 8\n\n#define MBI_PAGERANK_PLAIN_RATE 9\n"
+"#define MBI_PAGERANK_SWITCHED 10\n#define MBI_PAGERANK_STARTED 11\n"
+"#define MBI_PAGERANK_HOLD 12\n#define MBI_PAGERANK_KEPT 13\n"
+"#define MBI_PAGERANK_KEPT_RATE 14\n\n#define MBI_PAGERANK_LOST 15\n\n\n"
+"#define MBI_PAGERANK_CONVERGED 100\n#define MBI_PAGERANK_STAGNATED 4\n\n\n"
+"#define MBI_PAGERANK_PATIENCE 16\n\n\n\n#define MBI_PAGERANK_WINDOW 3\n\n"
+"#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n\n"
+"#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n\n"
+"#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
+"MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
+"const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+"s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
+"}\n\n\nMBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {\n"
+"s->scalar[MBI_PAGERANK_RELAX] = factor;\ns->scalar[MBI_PAGERANK_PAST] = 1 - factor;\n"
+"}\n\n\n\n\n\n\n\n\n\n\n\n\nMBS_FUNCTION double mbi_pagerank_least(double a, double b) {\n"
+"return a < b ? a : b;\n}\n\nMBS_FUNCTION double mbi_pagerank_round(double factor) {\n"
+"return floor(factor * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;\n}\n\n\n"
+"MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda) {\n"
+"lambda = mbi_pagerank_least(lambda, s->scalar[MBI_PAGERANK_DAMPING]);\n"
+"return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));\n}\n\n\n",
+"MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,\n"
+"double leap) {\nconst double twice = 2 * factor - 1;\n"
+"const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);\n"
+"return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
+"}\n\n\n\nMBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {\n"
+"const double half = factor * lambda / 2, root = half * half - (factor - 1);\n"
+"return root > 0 ? half + sqrt(root) : sqrt(factor - 1);\n}\n\n\n"
+"MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {\n"
+"return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];\n}\n\n\n"
+"MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {\n"
+"const double fell = m->state.rr / mbi_pagerank_before(m, count);\n"
+"return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;\n}\n\n\n"
+"MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {\n"
+"mbi_pagerank_relax(s, factor);\ns->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;\n}\n\n\n"
+"MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\n"
+"mbi_solve_state *s = &m->state;\n"
+"const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;\nconst double needed =\n"
+"log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+"const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;\n"
+"s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;\n}\n\n\n\n"
+"MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n"
+"const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n",
+"return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n}\n\n\n"
+"MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {\n"
+"mbi_solve_state *s = &m->state;\nmbi_pagerank_account(m);\n"
+"s->scalar[MBI_PAGERANK_MOST] = 1 + mbi_pagerank_round(0.4 * (factor - 1));\n"
+"s->scalar[MBI_PAGERANK_HOLD] = s->iterations + floor(0.5 * s->iterations) + 12;\n"
+"s->scalar[MBI_PAGERANK_KEPT] = 0;\nmbi_pagerank_switch(s, 1);\n}\n\n\n\n"
+"MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {\n"
+"const double last = m->state.rr / mbi_pagerank_before(m, 1);\n"
+"const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;\n"
+"double later = last;\nint k;\nfor (k = 1; k < 5; k++) {\n"
+"const double rate = mbi_pagerank_before(m, k) / mbi_pagerank_before(m, k + 1);\n"
+"if (!(later >= 0.99 * rate && last <= rise * rate)) {\nreturn 0;\n}\nlater = rate;\n}\n"
+"return 1;\n}\n\n\n\n\n\nMBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
+"mbi_solve_state *s = &m->state;\nconst double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+"const double rate =\n"
+"mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
+"double budget, growth, wanted;\ns->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
+"if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
+"!(rate < damping + 0.1 * (1 - damping)) ||\n"
+"!(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n"
+"!mbi_pagerank_steady(m)) {\nreturn;\n}\nbudget = mbi_pagerank_budget(s, MBI_PAGERANK_SHARE);\n"
+"if (!(budget > 0)) {\nreturn;\n}\ngrowth = exp(-0.5 * budget * log(rate));\n"
+"wanted = mbi_pagerank_least((growth * rate * rate + 1) / (rate * rate + 1),\n"
+"mbi_pagerank_factor(s, rate));\n",
+"wanted = mbi_pagerank_least(mbi_pagerank_least(wanted, MBI_PAGERANK_LEAP),\n"
+"s->scalar[MBI_PAGERANK_MOST]);\nwanted = mbi_pagerank_round(wanted);\nif (wanted > 1) {\n"
+"s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\nmbi_pagerank_switch(s, wanted);\n}\n"
+"}\n\n\n\nMBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\n"
+"mbi_solve_state *s = &m->state;\nconst double factor = s->scalar[MBI_PAGERANK_RELAX],\n"
+"damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+"const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);\n"
+"const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];\n"
+"double rate, lambda, wanted;\nif (since == 1) {\n"
+"if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {\n\n"
+"s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;\ns->scalar[MBI_PAGERANK_LOST] += 4;\n"
+"mbi_pagerank_switch(s, 1);\n}\nreturn;\n}\nif (last > 1) {\nmbi_pagerank_give_up(m, factor);\n"
+"return;\n}\nif (s->iterations % MBI_PAGERANK_WINDOW != 0) {\nreturn;\n}\n"
+"rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n"
+"if (mbi_pagerank_budget(s, 0.5) < 0 ||\n(since >= 4 * MBI_PAGERANK_WINDOW &&\n"
+"log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {\n"
+"mbi_pagerank_give_up(m, factor);\nreturn;\n}\nmbi_pagerank_account(m);\n"
+"if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {\n\n"
+"s->scalar[MBI_PAGERANK_KEPT] = factor;\ns->scalar[MBI_PAGERANK_KEPT_RATE] = rate;\n"
+"mbi_pagerank_switch(s, 1);\nreturn;\n}\n\n"
+"if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||\n"
+"rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {\nreturn;\n}\n"
+"lambda = (rate * rate + factor - 1) / (factor * rate);\n",
+"wanted = mbi_pagerank_raised(s, factor, mbi_pagerank_factor(s, lambda), MBI_PAGERANK_LEAP);\n"
+"if (wanted > factor && log(s->tolerance / s->rr) <= MBI_PAGERANK_WORTH * log(rate)) {\n"
+"mbi_pagerank_switch(s, wanted);\n}\n}\n\n\n\n"
+"MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {\n"
+"mbi_solve_state *s = &m->state;\n"
+"const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);\n"
+"const double wanted = mbi_pagerank_factor(s, rate);\n"
+"if (!(rate >= s->scalar[MBI_PAGERANK_KEPT_RATE] && rate < 1)) {\n"
+"mbi_pagerank_give_up(m, kept);\nreturn;\n}\nmbi_pagerank_account(m);\n"
+"s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
+"s->scalar[MBI_PAGERANK_HOLD] = s->iterations + 2 * MBI_PAGERANK_WINDOW;\n"
+"s->scalar[MBI_PAGERANK_KEPT] = 0;\n"
+"mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));\n"
+"}\n\n\n\nMBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {\n"
+"const mbi_solve_state *s = &m->state;\nif (s->scalar[MBI_PAGERANK_RELAX] != 1) {\n"
+"mbi_pagerank_watch(m);\n"
+"} else if (s->iterations % MBI_PAGERANK_WINDOW == 0 && s->scalar[MBI_PAGERANK_MOST] > 1) {\n"
+"if (s->scalar[MBI_PAGERANK_KEPT] != 0) {\nmbi_pagerank_end_probe(m);\n} else {\n"
+"mbi_pagerank_begin_trial(m);\n}\n}\n}\n\n\n\n"
+"MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {\n"
+"mbi_solve_state *s = &m->state;\nconst int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;\n"
+"mbi_pagerank_spread(s, mass);\ns->iterations++;\ns->rr = change;\n"
+"m->ring[s->iterations % MBI_SOLVE_RING] = change;\nif (relaxed) {\n"
+"s->scalar[MBI_PAGERANK_LEAST] = 1e300;\ns->scalar[MBI_PAGERANK_STALE] = 0;\n"
+"} else if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n",
+"s->scalar[MBI_PAGERANK_LEAST] = change;\ns->scalar[MBI_PAGERANK_STALE] = 0;\n} else {\n"
+"s->scalar[MBI_PAGERANK_STALE] += 1;\n}\nif (!(change - change == 0)) {\n"
+"s->stop = MBI_SOLVE_NOT_FINITE;\n} else if (change < s->tolerance && !relaxed) {\n"
+"s->stop = MBI_PAGERANK_CONVERGED;\n"
+"} else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {\n"
+"s->stop = MBI_PAGERANK_STAGNATED;\n} else if (s->iterations >= s->cap) {\n"
+"s->stop = MBI_SOLVE_CAP;\n} else if (change < s->tolerance || s->iterations + 1 >= s->cap) {\n"
+"mbi_pagerank_relax(s, 1);\n} else {\nmbi_pagerank_accelerate(m);\n}\n"
+"s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n",
+NULL};
+
+static const char *const mbi_source_solve_precondition_arguments_cuh[] = {
+"\ntypedef struct mbk_setup_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 n;\n"
+"mbk_u32 width;\nMBK_POINTER(double) blocks, norms;\n} mbk_setup_rows_arguments;\n\n"
+"typedef struct mbk_setup_invert_arguments {\nMBK_POINTER(const double) diagonal;\n"
+"MBK_POINTER(MBK_VALUE) inverse;\nmbk_u64 n;\nMBK_POINTER(mbk_u64) bad;\n"
+"} mbk_setup_invert_arguments;\n",
+NULL};
+
+static const char *const mbi_source_solve_precondition_setup_cu[] = {
+"\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
+"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
+"#endif\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr\"\n#endif\n"
+"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind\"\n#endif\n"
 "#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of sums, alpha and beta\"\n"
-"#endif\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
-"#endif\n#ifndef MBK_STORED\n"
-"#error \"define MBK_STORED: how values are stored, a number of spmv/shared/values.cuh\"\n"
-"#endif\n#ifndef MBK_SCALARS_DEVICE\n#error \\\n"
-"\"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
-"#endif\n\n#ifndef MBK_SEMIRING\n"
-"#error \"define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh\"\n"
-"#endif\n\n\n\n#if MBK_SEMIRING\n#include \"spmv/shared/semiring.cuh\"\n#else\n\n"
-"#define MBK_SCALAR MBK_COMPUTE\n#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
-"#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
-"#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
-"#define MBK_ZERO ((MBK_COMPUTE)0)\n#define MBK_ADD(a, b) ((a) + (b))\n"
-"#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
-"#define MBK_RESULT(sum, old) \\\n"
-"((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
-": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
-"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
-"#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
-"if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
-"#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
-"#define MBK_SCALAR_ARGUMENTS stop, none\n#define MBK_SCALARS_OF(a) \\\n"
-"const mbk_i32 *const stop = mbk_scalar_as<const mbk_i32 *>((a).alpha); \\\n"
-"const MBK_SCALAR none = MBK_ABSENT; \\\n(void)stop, (void)none\n"
-"#define MBK_ALPHA ((MBK_SCALAR)1)\n"
-"#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT\n"
-"#elif MBK_SCALARS_DEVICE\n"
-"#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
-"#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n#define MBK_SCALARS_OF(a) \\\n"
-"const MBK_COMPUTE *const alpha_at = mbk_scalar_as<const MBK_COMPUTE *>((a).alpha); \\\n"
-"const MBK_COMPUTE *const beta_at = mbk_scalar_as<const MBK_COMPUTE *>((a).beta); \\\n"
-"(void)alpha_at, (void)beta_at\n#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
-"#define MBK_SCALARS_LOAD \\\nconst MBK_SCALAR alpha = MBK_ALPHA; \\\n"
-"const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n#else\n"
-"#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
-"#define MBK_SCALAR_ARGUMENTS alpha, beta\n#define MBK_SCALARS_OF(a) \\\n"
-"const MBK_SCALAR alpha = mbk_scalar_as<MBK_SCALAR>((a).alpha); \\\n"
-"const MBK_SCALAR beta = mbk_scalar_as<MBK_SCALAR>((a).beta); \\\n(void)alpha, (void)beta\n"
-"#define MBK_ALPHA alpha\n#define MBK_SCALARS_LOAD\n#endif\n\n\n"
-"MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
-"MBK_SCALAR beta) {\ny[row] = MBK_RESULT(sum, y[row]);\n}\n"
-"#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n\n"
-"#include \"spmv/shared/values.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
-"\n\n\n\n\n\n\n\n\n#include \"jit/functions.cuh\"\n\n#if MBK_SEMIRING == 4\n"
-"#ifndef MBK_OPERATOR_ZERO\n"
-"#error \"define MBK_OPERATOR_ZERO: what changes nothing by MBK_OPERATOR_ADD\"\n#endif\n"
-"#ifndef MBK_OPERATOR_ADD\n#error \"define MBK_OPERATOR_ADD: an expression in in_a and in_b\"\n"
-"#endif\n#ifndef MBK_OPERATOR_MULTIPLY\n"
-"#error \"define MBK_OPERATOR_MULTIPLY: an expression in in_a and in_x\"\n#endif\n#endif\n\n"
-"#if MBK_SEMIRING == 1\n#define MBK_ZERO ((MBK_COMPUTE)mbk_number(0x7ff0000000000000ull))\n"
-"#elif MBK_SEMIRING == 4\n#define MBK_ZERO ((MBK_COMPUTE)MBK_OPERATOR_ZERO)\n#else\n"
-"#define MBK_ZERO ((MBK_COMPUTE)0)\n#endif\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_semiring_add(const MBK_COMPUTE in_a, const MBK_COMPUTE in_b) {\n"
-"#if MBK_SEMIRING == 1\nreturn mbk_min(in_a, in_b);\n#elif MBK_SEMIRING == 4\n"
-"return MBK_OPERATOR_ADD;\n#else\nreturn mbk_max(in_a, in_b);\n#endif\n}\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_semiring_multiply(const MBK_COMPUTE in_a, const MBK_COMPUTE in_x) {\n"
-"#if MBK_SEMIRING == 1\nreturn in_a + in_x;\n#elif MBK_SEMIRING == 2\n"
-"return mbk_multiply(in_a, in_x);\n#elif MBK_SEMIRING == 3\n"
-"return in_a != (MBK_COMPUTE)0 && in_x != (MBK_COMPUTE)0 ? (MBK_COMPUTE)1 : (MBK_COMPUTE)0;\n"
-"#else\nreturn MBK_OPERATOR_MULTIPLY;\n#endif\n}\n"
-"#define MBK_ADD(a, b) mbk_semiring_add((a), (b))\n"
-"#define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
-"struct mbk_given_scalar {\nMBK_COMPUTE value;\nmbk_u32 given;\n};\n"
-"#define MBK_SCALAR mbk_given_scalar\n#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
-"#define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)\n"
-"#define MBK_SCALAR_AT(address, absent) \\\n"
-"((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n\n",
-"MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
-"const mbk_given_scalar scalar = {value, given};\nreturn scalar;\n}\n"
-"MBK_DEVICE bool mbk_scalar_vanishes(const mbk_given_scalar scalar) {\n"
-"return scalar.given != 0 && scalar.value == MBK_ZERO;\n}\n\n"
-"MBK_DEVICE bool mbk_scalar_forgets(const mbk_given_scalar beta) {\n"
-"return beta.given == 0 || beta.value == MBK_ZERO;\n}\n"
-"MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum) {\n"
-"return alpha.given == 0             ? sum\n: mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
-": MBK_MUL(alpha.value, sum);\n}\n\n\n"
-"MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
-"return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n"
-"}\n\n#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
-"? mbk_scaled(alpha, sum) \\\n: MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_values_arguments_cuh[] = {
-"\ntypedef struct mbk_values_scale_arguments {\nMBK_POINTER(const MBK_VALUE) by_column;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_VECTOR) scaled;\n"
-"mbk_scalar alpha, beta;\n} mbk_values_scale_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_values_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STORED\n"
-"#error \"include spmv/shared/algebra.cuh, which opens with the list of macros\"\n#endif\n\n"
-"#define MBK_BY_ROW (MBK_STORED == 5)\n\n#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n\n\n\n"
-"#if MBK_STORED == 1 || MBK_BY_ROW\n"
-"#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
-"#elif MBK_SEMIRING && MBK_STORED != 6\n"
-"#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)\n#else\n"
-"#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#endif\n\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {\n#if MBK_STORED == 3\n"
-"return (MBK_COMPUTE)mbk_half_value(stored);\n#elif MBK_STORED == 4\n"
-"MBK_SHARED_MEMORY(shared);\nreturn ((const MBK_COMPUTE *)shared)[stored];\n"
-"#elif MBK_STORED == 7\nreturn (MBK_COMPUTE)mbk_bf16_value(stored);\n#elif MBK_STORED == 8\n"
-"return mbk_conjugate((MBK_COMPUTE)stored);\n#else\nreturn (MBK_COMPUTE)stored;\n#endif\n"
-"}\n\n\n\n"
-"MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {\n"
-"#if MBK_STORED == 4\nMBK_SHARED_MEMORY(shared);\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
-"((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n}\nmbk_block_sync();\n#else\n(void)table;\n"
-"(void)alpha;\n(void)threads;\n#endif\n}\n\n#include \"spmv/shared/values_arguments.cuh\"\n\n"
-"#if MBK_STORED == 6\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(const mbk_values_scale_arguments a) {\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n"
-"#pragma unroll 4\nfor (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
-"c += (mbk_u64)mbk_grid() * 256) {\n",
-"a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
-"}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_epilogue_arguments_cuh[] = {
-"\ntypedef struct mbk_epilogue {\nMBK_POINTER(const MBK_VECTOR) vectors[6];\n"
-"MBK_POINTER(const double) scalars;\nMBK_POINTER(double) sums;\n"
-"MBK_POINTER(const mbk_i32) skip;\nMBK_POINTER(double) parts;\nMBK_POINTER(mbk_u32) ticket;\n"
-"MBK_POINTER(void) after;\n} mbk_epilogue;\n\ntypedef struct mbk_epilogue_rows_arguments {\n"
-"MBK_POINTER(const MBK_VECTOR) product;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_i32 aligned;\nmbk_epilogue call;\n} mbk_epilogue_rows_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
-"\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
-"#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n#endif\n"
-"#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of results\"\n#endif\n"
-"#ifndef MBK_EPILOGUE_VECTORS\n"
-"#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n#endif\n"
-"#ifndef MBK_EPILOGUE_SCALARS\n"
-"#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n#endif\n\n\n\n\n"
-"#include \"jit/device.cuh\"\n\n#include \"jit/functions.cuh\"\n#ifdef MBK_EPILOGUE_AFTER\n"
-"#include MBK_EPILOGUE_AFTER\n#endif\n\n#ifndef MBK_EPILOGUE_IDLE\n"
-"#define MBK_EPILOGUE_IDLE(i, scalars) false\n#endif\n\n#define MBK_EPILOGUE_THREADS 256\n"
-"#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR))\n\n#ifdef MBK_EPILOGUE_RESULT\n"
-"#define MBK_EPILOGUE_WRITES 1\n#else\n#define MBK_EPILOGUE_WRITES 0\n"
-"#define MBK_EPILOGUE_RESULT in_ax\n#endif\n#ifdef MBK_EPILOGUE_SUM0\n"
-"#define MBK_EPILOGUE_HAS0 1\n#else\n#define MBK_EPILOGUE_HAS0 0\n"
-"#define MBK_EPILOGUE_SUM0 0.0\n#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n"
-"#else\n#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
-"#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n\n"
-"#include \"spmv/shared/epilogue_arguments.cuh\"\n\n#define MBK_EPILOGUE_NAMES(T) \\\n"
-"const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n"
-"const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
-"const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
-"#define MBK_EPILOGUE_VALUES(T, y) \\\n"
-"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n",
-"(T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], \\\n"
-"(T)s[6], (T)s[7]\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
-"return MBK_EPILOGUE_RESULT;\n}\n"
-"MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\nreturn MBK_EPILOGUE_SUM0;\n"
-"}\nMBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
-"return MBK_EPILOGUE_SUM1;\n}\n\n"
-"typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n\n\n"
-"MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n"
-"bool aligned) {\nif (aligned) {\nreturn *(const mbk_epilogue_pack *)address;\n}\n"
-"mbk_epilogue_pack pack;\n#pragma unroll\nfor (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-"pack.at[j] = (mbk_u32)j < count ? address[j] : (MBK_VECTOR)0;\n}\nreturn pack;\n}\n\n\n\n\n"
-"MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {\n#pragma unroll\n"
-"for (int k = 0; k < 2; k++) {\n#pragma unroll\n"
-"for (int d = 16; d > 0 && MBK_EPILOGUE_HAS(k); d >>= 1) {\n"
-"sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n}\n}\n}\n\n\n"
-"MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
-"const mbk_u32 thread = mbk_thread();\nmbk_epilogue_lanes(sums);\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
-"if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n"
-"mbk_block_sync();\nif (thread < 32) {\n#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
-"sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
-"? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
-"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n",
-"if (mbk_thread() == 0) {\nplace[0] = sums[0];\nplace[1] = sums[1];\n}\n}\n\n\n\n"
-"MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
-"mbk_u32 *const flag = (mbk_u32 *)shared;\nif (mbk_thread() == 0) {\nmbk_fence();\n"
-"const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == mbk_grid() - 1;\nif (last) {\n"
-"*ticket = 0;\nmbk_fence();\n}\n*flag = last;\n}\nmbk_block_sync();\nreturn *flag != 0;\n"
-"}\n\n\nMBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {\n"
-"MBK_SHARED_MEMORY(memory);\ndouble *const shared = (double *)memory;\n"
-"mbk_epilogue_block(sums, shared);\n"
-"mbk_epilogue_store(call.parts + 2 * (mbk_u64)mbk_block(), sums);\n"
-"if (!mbk_epilogue_last(call.ticket, shared)) {\nreturn;\n}\nsums[0] = sums[1] = 0.0;\n"
-"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_EPILOGUE_THREADS) {\n#pragma unroll\n"
-"for (int k = 0; k < 2; k++) {\n"
-"sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(call.parts + 2 * i + k) : 0.0;\n}\n}\n"
-"mbk_epilogue_block(sums, shared);\nmbk_epilogue_store(call.sums, sums);\n"
-"#ifdef MBK_EPILOGUE_AFTER\nif (mbk_thread() == 0) {\n"
-"mbk_epilogue_after(call.after, sums[0], sums[1]);\n}\n#endif\n}\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-"mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {\nmbk_release();\nmbk_await();\n"
-"if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
-"double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
-"s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n",
-"for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\n"
-"const mbk_u32 count =\n"
-"(mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);\n"
-"const bool whole = a.aligned != 0 && count == MBK_EPILOGUE_PACK;\n"
-"const mbk_epilogue_pack taken = mbk_epilogue_load(a.product + at, count, whole);\n"
-"mbk_epilogue_pack v[6], result;\n#pragma unroll\nfor (int i = 0; i < 6; i++) {\n"
-"const bool counts = i < MBK_EPILOGUE_VECTORS && !(MBK_EPILOGUE_IDLE(i, s));\n"
-"v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? a.call.vectors[i] + at : a.product,\n"
-"counts ? count : 0, counts && whole);\n}\n#pragma unroll\n"
-"for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\nconst MBK_VECTOR ax = taken.at[j];\n"
-"const mbk_u64 row = at + (mbk_u64)j;\n"
-"result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
-"const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),\n"
-"mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, result.at[j]))};\n#pragma unroll\n"
-"for (int k = 0; k < 2; k++) {\nif (MBK_EPILOGUE_HAS(k) && (mbk_u32)j < count) {\n"
-"sums[k] += terms[k];\n}\n}\n}\nif (MBK_EPILOGUE_WRITES && whole) {\n"
-"mbk_store_pack(a.y + at, result);\n}\n#pragma unroll\n"
-"for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
-"a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
-"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
-"} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_value_forms_arguments_cuh[] = {
-"\ntypedef struct mbk_forms_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
-"} mbk_forms_sample_arguments;\n\ntypedef struct mbk_forms_check_arguments {\n"
-"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide, asked;\n"
-"MBK_POINTER(mbk_u32) against;\n} mbk_forms_check_arguments;\n\n"
-"typedef struct mbk_forms_collect_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
-"} mbk_forms_collect_arguments;\n\ntypedef struct mbk_forms_changes_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) changes;\n} mbk_forms_changes_arguments;\n\n"
-"typedef struct mbk_forms_shorten_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide, half;\nMBK_POINTER(void) shorter;\n} mbk_forms_shorten_arguments;\n\n"
-"typedef struct mbk_forms_number_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(const mbk_u64) keys;\nMBK_POINTER(const mbk_u8) number;\n"
-"MBK_POINTER(mbk_u8) shorter;\n} mbk_forms_number_arguments;\n\n"
-"typedef struct mbk_forms_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const void) values;\nmbk_u64 rows;\nmbk_u32 wide;\nMBK_POINTER(void) by_row;\n"
-"} mbk_forms_rows_arguments;\n\ntypedef struct mbk_forms_columns_arguments {\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(void) by_column;\n} mbk_forms_columns_arguments;\n\n",
-"typedef struct mbk_forms_differ_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide;\n"
-"MBK_POINTER(const void) by_column;\nMBK_POINTER(mbk_u32) against;\n"
-"} mbk_forms_differ_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
-"\n\n\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"include spmv/shared/device_csr.cu, which opens with the list of macros\"\n#endif\n\n"
-"#define MBK_FORM_EQUAL (1u << 1)\n#define MBK_FORM_SINGLE (1u << 2)\n"
-"#define MBK_FORM_HALF (1u << 3)\n#define MBK_FORM_TABLE (1u << 4)\n"
-"#define MBK_FORM_ROW (1u << 5)\n#define MBK_FORM_COLUMN (1u << 6)\n#define MBK_KEYS 512\n"
-"#define MBK_KEYS_MOST 256\n#define MBK_KEYS_TRIES 128\n#define MBK_FORMS_WINDOW 2048\n"
-"#define MBK_FORMS_COLUMNS 4096\n\n"
-"MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
-"return wide != 0 ? mbk_load((const mbk_u64 *)values + k)\n"
-": mbk_load((const mbk_u32 *)values + k);\n}\n\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
-"const double value =\n"
-"wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);\n"
-"const float single = (float)value;\nmbk_u32 against = 0;\nif (!((double)single == value)) {\n"
-"against = MBK_FORM_SINGLE | MBK_FORM_HALF;\n"
-"} else if (!(mbk_half_value(mbk_half_of(single)) == single)) {\nagainst = MBK_FORM_HALF;\n}\n"
-"return against |\n"
-"(mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL\n: 0);\n"
-"}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
-"return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n}\n\n\n"
-"MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {\n"
-"mbk_u32 at = mbk_forms_slot(key);\nfor (int i = 0; i < MBK_KEYS_TRIES; i++) {\n"
-"const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);\n"
-"if (there == 0 || there == key) {\nreturn there == 0;\n}\nat = (at + 1) % MBK_KEYS;\n}\n"
-"return true;\n}\n\n\n\n"
-"MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
-"return key == 0 ||\n",
-"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n\n\n\n"
-"#include \"spmv/stages/value_forms_arguments.cuh\"\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
-"mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
-"mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
-"columns[i] = 0;\n}\nif (mbk_thread() == 0) {\n*found = *count = 0;\n}\nmbk_block_sync();\n"
-"const mbk_u64 most = a.nnz < MBK_FORMS_WINDOW ? a.nnz : MBK_FORMS_WINDOW;\n"
-"const mbk_u64 first = (a.nnz - most) / mbk_grid() * mbk_block();\nmbk_u32 mine = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
-"const mbk_u64 bits = mbk_forms_bits(a.values, first + i, a.wide);\n"
-"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + first + i) - MBK_BASE);\n"
-"const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;\n"
-"mine |= mbk_forms_against(a.values, first + i, a.wide);\n"
-"mbk_u32 at = (column * 2654435761u) >> 20;\n"
-"mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
-"while (there != 0 && there >> 32 != column) {\nat = (at + 1) % MBK_FORMS_COLUMNS;\n"
-"there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n}\n"
-"if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
-"mine |= MBK_FORM_COLUMN;\n}\n"
-"if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
-"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
-"a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
-"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
-"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
-"if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n"
-"mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
-"mbk_atomic_or(found, mine);\n}\nmbk_block_sync();\n"
-"const bool many = (*found & MBK_FORM_TABLE) != 0;\nmbk_block_sync();\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
-"if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
-"mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {\n"
-"mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-"k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
-"found |= mbk_forms_against(a.values, k, a.wide);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
-"if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
-"mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
-"mbk_u32 at = mbk_forms_slot(key);\n"
-"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n",
-"at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
-"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
-"last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a) {\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-"const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\nmbk_u64 all = 0, between = 0;\n"
-"for (mbk_u64 k = first + 1; k < a.nnz; k += stride) {\n"
-"all += mbk_forms_bits(a.values, k, a.wide) != mbk_forms_bits(a.values, k - 1, a.wide);\n}\n"
-"for (mbk_u64 row = first; row < a.rows; row += stride) {\n"
-"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
-"if (start > 0 && start < (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE)) {\n"
-"between += mbk_forms_bits(a.values, start, a.wide) !=\n"
-"mbk_forms_bits(a.values, start - 1, a.wide);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"all += mbk_shuffle_xor(0xffffffffu, all, d, 32);\n"
-"between += mbk_shuffle_xor(0xffffffffu, between, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(a.changes, all);\nmbk_atomic_add(a.changes + 1, between);\n}\n}\n\n\n\n\n"
-"MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
-"if (wide != 0) {\n((mbk_u64 *)array)[i] = bits;\n} else {\n"
-"((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
-"const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
-": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n",
-"((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
-"}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
-"mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = mbk_load(a.keys + i);\n"
-"numbers[i] = mbk_load(a.number + i);\n}\nmbk_block_sync();\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
-"mbk_u32 at = mbk_forms_slot(key);\nwhile (copies[at] != key && copies[at] != 0) {\n"
-"at = (at + 1) % MBK_KEYS;\n}\na.shorter[k] = numbers[at];\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {\n"
-"for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;\n"
-"row += (mbk_u64)mbk_grid() * 256) {\nconst MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
-"const bool holds = start < mbk_load(a.row_ptr + row + 1);\n"
-"mbk_forms_put(a.by_row, row, a.wide,\n"
-"holds ? mbk_forms_bits(a.values, (mbk_u64)(start - MBK_BASE), a.wide) : 0);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
-"mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,\n"
-"mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {\n"
-"bool differs = false;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n",
-"k += (mbk_u64)mbk_grid() * 256) {\n"
-"const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
-"mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
-"if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_device_csr_arguments_cuh[] = {
-"\ntypedef struct mbk_arrays_check_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_i64 rows, cols, nnz;\nMBK_POINTER(mbk_u32) bad;\n"
-"} mbk_arrays_check_arguments;\n\ntypedef struct mbk_arrays_narrow_arguments {\n"
-"MBK_POINTER(const MBK_COLUMN) wide;\nmbk_i64 nnz;\nMBK_POINTER(mbk_i32) narrow;\n"
-"} mbk_arrays_narrow_arguments;\n\ntypedef struct mbk_arrays_count_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\n"
-"MBK_POINTER(mbk_u32) counts, longest;\nMBK_POINTER(mbk_u64) widths;\n"
-"} mbk_arrays_count_arguments;\n\ntypedef struct mbk_arrays_offsets_arguments {\n"
-"MBK_POINTER(mbk_u32) counts;\nmbk_u64 blocks;\nMBK_POINTER(mbk_u32) total;\n"
-"} mbk_arrays_offsets_arguments;\n\ntypedef struct mbk_arrays_compact_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\nMBK_POINTER(const mbk_u32) offsets;\n"
-"MBK_POINTER(mbk_u32) row_id;\nMBK_POINTER(MBK_ROW_PTR) row_start;\n"
-"MBK_POINTER(mbk_u32) empty_id;\n} mbk_arrays_compact_arguments;\n\n"
-"typedef struct mbk_arrays_columns_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"mbk_u64 nnz;\nmbk_u32 stride;\nMBK_POINTER(mbk_u32) counts;\n"
-"} mbk_arrays_columns_arguments;\n\ntypedef struct mbk_arrays_lengths_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 cols;\nmbk_u32 stride;\n"
-"MBK_POINTER(mbk_u32) counts;\n} mbk_arrays_lengths_arguments;\n\n"
-"typedef struct mbk_arrays_bins_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"mbk_u64 cols;\nMBK_POINTER(mbk_u32) bins;\n} mbk_arrays_bins_arguments;\n\n"
-"typedef struct mbk_arrays_hash_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nMBK_POINTER(mbk_u64) hash;\n",
-"} mbk_arrays_hash_arguments;\n\ntypedef struct mbk_arrays_blocks_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"mbk_u64 rows, count, step;\nMBK_POINTER(mbk_u32) against;\n} mbk_arrays_blocks_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
-"\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n"
-"#include \"spmv/shared/device_csr_arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {\n"
-"const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
-"const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
-"first == 0 && (a.row_ptr[0] != MBK_BASE || a.row_ptr[a.rows] != a.nnz + MBK_BASE);\n"
-"for (mbk_i64 i = first; i < a.rows; i += stride) {\n"
-"wrong |= a.row_ptr[i] > a.row_ptr[i + 1];\n}\n"
-"for (mbk_i64 k = first; k < a.nnz; k += stride) {\n"
-"const mbk_i64 column = (mbk_i64)a.col_ind[k] - MBK_BASE;\n"
-"wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n"
-"}\n\n\nMBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {\n"
-"for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n\n"
-"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
-"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
-"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n",
-"*total = 0;\n}\nmbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
-"const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
-"const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
-"slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
-"count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
-"for (int d = 16; d > 0; d >>= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
-"slice = other > slice ? other : slice;\n}\nslots += slice;\n"
-"most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
-"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"a.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {\n"
-"mbk_u32 *total = a.total;\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
-"for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
-"const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
-"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
-"sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
-"warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
-"const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
-"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n",
-"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
-"a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
-"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*total = base;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n"
-"mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
-"const mbk_u64 row =\n"
-"(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
-"const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
-"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\nif (mbk_lane() == 0) {\n"
-"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n"
-"mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
-"before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
-"before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\nif (holds) {\n"
-"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
-"} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
-"if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
-"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
-"for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
-"mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n",
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {\n"
-"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
-"c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
-"((mbk_u64)(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride;\n"
-"a.counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;\n}\n}\n\n\n\n"
-"#define MBK_BINS 4096\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const own = (mbk_u32 *)shared;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n"
-"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
-"c += (mbk_u64)mbk_grid() * 256) {\nif (a.counts[c] > 0) {\n"
-"mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
-"mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
-"if (own[i] > 0) {\nmbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n\n\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
-"mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
-"bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
-"bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\nreturn bits ^ bits >> 31;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {\n"
-"const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n"
-"for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
-"sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
-"for (mbk_u64 k = first; k < a.nnz; k += stride) {\n",
-"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
-"for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
-"#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\nmbk_u32 sizes = 0;\n"
-"for (mbk_u32 n = 2; n <= 16; n++) {\nsizes |= place % n != 0 ? 1u << n : 0;\n}\n"
-"return sizes;\n}\n\n\nMBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {\n"
-"for (int d = 16; d > 0; d >>= 1) {\nbits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n}\n"
-"return bits;\n}\n\n\nMBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {\n"
-"mbk_u32 both = 0;\nif (mbk_lane() == 0) {\n"
-"both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n}\n"
-"both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
-"return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(const mbk_arrays_blocks_arguments a) {\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n"
-"mbk_u32 high = 0, wide = 0;\nif (warp < a.count) {\n"
-"const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;\n"
-"const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
-"const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
-"bool same = next == end - start;\n"
-"for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
-"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
-"if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
-"(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
-"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n",
-"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
-"const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
-"same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
-"if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
-"wide |= mbk_arrays_inside((mbk_u64)k + 1);\n}\n\n"
-"wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n}\n}\n"
-"high = same ? 0 : mbk_arrays_inside(row + 1);\n}\nhigh = mbk_arrays_any(high);\n"
-"wide = mbk_arrays_any(wide);\n"
-"if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(a.against, high);\n}\n"
-"if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(a.against + 1, wide);\n}\n}\n\n#include \"spmv/stages/value_forms.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merbit_tile_arguments_cuh[] = {
-"\ntypedef struct mbk_merbit_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows, nnz, tiles;\nMBK_POINTER(MBK_TILE) tile_x, tile_y;\n"
-"MBK_POINTER(MBK_DESCRIPTOR) lane_desc;\n} mbk_merbit_build_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
-"\n\n#ifndef MBK_TILE_STEPS\n"
-"#error \"include spmv/gpu/merbit/merbit.cu, which opens with the list of macros\"\n"
-"#endif\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
-"mbk_u64 diagonal) {\nmbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
-"mbk_u64 high = diagonal < rows ? diagonal : rows;\nwhile (low < high) {\n"
-"const mbk_u64 middle = (low + high) >> 1;\n"
-"if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
-"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n\n"
-"#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
-"#include \"spmv/gpu/merbit/tile_arguments.cuh\"\n\n"
-"MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
-"const mbk_u32 mask = mbk_group_mask();\n"
-"const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
-"const mbk_u64 path = a.rows + a.nnz, start = tile * MBK_TILE_STEPS;\n"
-"mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\nif (tile >= a.tiles) {\nreturn;\n"
-"}\nconst mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
-"mbk_u64 bound = 0;\nif (lane < 2) {\n"
-"bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);\n}\n"
-"for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\nbits[w] = 0;\n}\n"
-"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
-"const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n"
-"for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
-"const mbk_u32 step =\n",
-"(mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);\n"
-"mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n}\nmbk_warp_sync(mask);\n"
-"const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
-"mbk_u64 flags = (((mbk_u64)bits[word + 1] << 32) | bits[word]) >> shift;\n"
-"if (shift + MBK_SIGMA > 64) {\nflags |= (mbk_u64)bits[word + 2] << (64 - shift);\n}\n"
-"flags &= ((mbk_u64)1 << MBK_SIGMA) - 1;\nconst int count = mbk_popcount(flags);\n"
-"int y_offset = count;\nfor (int d = 1; d < MBK_OMEGA; d <<= 1) {\n"
-"const int before = mbk_shuffle_up(mask, y_offset, d, MBK_OMEGA);\n"
-"y_offset += (int)lane >= d ? before : 0;\n}\ny_offset -= count;\n"
-"const mbk_u32 steps = (mbk_u32)(end - start);\n"
-"const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
-"a.lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
-"(MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |\n(MBK_DESCRIPTOR)x_offset;\n"
-"if (lane == 0) {\na.tile_x[tile] = (MBK_TILE)(start - first_row);\n"
-"a.tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
-"if (tile == a.tiles - 1) {\na.tile_x[a.tiles] = (MBK_TILE)a.nnz;\n"
-"a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merbit_merbit_arguments_cuh[] = {
-"\ntypedef struct mbk_merbit_product_dual_arguments {\n"
-"MBK_POINTER(const MBK_TILE) tile_x, tile_y;\nMBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
-"MBK_POINTER(MBK_VECTOR) z;\nmbk_u64 rows;\n} mbk_merbit_product_dual_arguments;\n\n"
-"typedef struct mbk_merbit_product_arguments {\nMBK_POINTER(const MBK_TILE) tile_x, tile_y;\n"
-"MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
-"MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;\nmbk_scalar alpha, beta;\n"
-"} mbk_merbit_product_arguments;\n\ntypedef struct mbk_merbit_fixup_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_TILE) tile_y;\n"
-"MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, blocks;\nmbk_scalar alpha, beta;\n} mbk_merbit_fixup_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_TILE\n"
-"#error \"define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64\"\n#endif\n"
-"#ifndef MBK_DESCRIPTOR\n"
-"#error \"define MBK_DESCRIPTOR: the type of a lane descriptor, mbk_u32 or mbk_u64\"\n#endif\n"
-"#ifndef MBK_COORDINATE_BITS\n"
-"#error \"define MBK_COORDINATE_BITS: ceil(log2(omega * sigma))\"\n#endif\n#ifndef MBK_SIGMA\n"
-"#error \"define MBK_SIGMA: steps per lane\"\n#endif\n#ifndef MBK_OMEGA\n"
-"#error \"define MBK_OMEGA: lanes per tile, 32, 16 or 8\"\n#endif\n#ifndef MBK_THREADS\n"
-"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
-"#ifndef MBK_DUAL\n"
-"#error \"define MBK_DUAL: 1 for the dual-buffer commit, 0 for the carry-out commit\"\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#define MBK_TILE_STEPS (MBK_OMEGA * MBK_SIGMA)\n"
-"#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)\n"
-"#define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))\n"
-"#define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)\n\n\n"
-"#define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_group_mask() {\n#if MBK_OMEGA == 32\nreturn 0xffffffffu;\n#else\n"
-"return ((1u << MBK_OMEGA) - 1u) << (mbk_lane() / MBK_OMEGA * MBK_OMEGA);\n#endif\n}\n\n"
-"#include \"spmv/gpu/merbit/tile.cuh\"\n\n\nstruct mbk_stream {\nconst mbk_i32 *col_ind;\n"
-"const MBK_VALUE *values;\nconst MBK_VECTOR *x;\n};\n\n\n\n\n"
-"MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,\n"
-"MBK_COMPUTE (&product)[MBK_UNROLL]) {\nmbk_i32 column[MBK_UNROLL];\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
-"if (k < count) {\ncolumn[u] = mbk_load(a.col_ind + k) - MBK_BASE;\n#if !MBK_PATTERN\n",
-"product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n#endif\n}\n}\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
-"#if MBK_PATTERN\nproduct[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);\n#else\n"
-"product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n#endif\n}\n}\n}\n\n\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,\n"
-"mbk_u32 mask) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
-"MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
-"sum = MBK_ADD(sum, product[u]);\n}\n}\n}\nmbk_warp_sync(mask);\n#pragma unroll\n"
-"for (int d = MBK_OMEGA / 2; d > 0; d >>= 1) {\n"
-"sum = MBK_ADD(sum, mbk_shuffle_down(mask, sum, d, MBK_OMEGA));\n}\nreturn sum;\n}\n\n\n\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,\n"
-"int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {\n"
-"const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n"
-"const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);\n"
-"const mbk_u32 first_row = (mbk_u32)(descriptor >> MBK_COORDINATE_BITS & field);\n"
-"mbk_u32 nonzero = (mbk_u32)(descriptor & field), row = first_row;\n"
-"MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n#pragma unroll\n"
-"for (int k = 0; k < MBK_SIGMA; k++) {\nif (k < steps) {\nif (flags >> k & 1) {\n"
-"if (row == first_row) {\nfirst = sum;\n} else {\nsums[row] = sum;\n}\nsum = MBK_ZERO;\n"
-"row++;\n} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n",
-"const bool ends = row != first_row;\nint closed = ends || lane == 0;\n"
-"for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
-"const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);\n"
-"const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);\n"
-"if (!closed && (int)lane >= d) {\nsum = MBK_ADD(before, sum);\nclosed = before_closed;\n}\n}\n"
-"const MBK_COMPUTE carried = mbk_shuffle_up(mask, sum, 1, MBK_OMEGA);\nif (ends) {\n"
-"sums[first_row] = lane == 0 ? first : MBK_ADD(carried, first);\n}\n"
-"return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n}\n\n\n\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,\n"
-"bool &found) {\nmbk_u32 from = t;\nfound = false;\nwhile (from > 0 && !found) {\nfrom--;\n"
-"found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
-"sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n"
-"#include \"spmv/gpu/merbit/merbit_arguments.cuh\"\n\n\n\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(\n#if MBK_DUAL\n"
-"const mbk_merbit_product_dual_arguments given\n#else\n"
-"const mbk_merbit_product_arguments given\n#endif\n) {\nMBK_VECTOR *const y = given.y;\n"
-"#if !MBK_DUAL\nMBK_SCALARS_OF(given);\n#endif\n#if MBK_DUAL\nconst bool multiply = true;\n"
-"#else\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
-"const mbk_u32 mask = mbk_group_mask();\n"
-"MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
-"MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
-"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n",
-"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
-"const bool active = tile < given.tiles;\nMBK_TILE row = 0;\nmbk_u32 tile_rows = 0;\n"
-"MBK_COMPUTE *sums = products;\nMBK_COMPUTE tail = MBK_ZERO;\nif (active) {\n"
-"const MBK_TILE entry = given.tile_y[tile], start = given.tile_x[tile];\n"
-"const mbk_u32 count = (mbk_u32)(given.tile_x[tile + 1] - start);\n"
-"const mbk_stream a = {given.col_ind + start,\n"
-"MBK_PATTERN ? given.values : given.values + start, given.x};\nrow = MBK_ROW(entry);\n"
-"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
-"if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
-"sums[i] = MBK_ZERO;\n}\n} else if (entry & MBK_MARK) {\n"
-"tail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
-"const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n"
-"for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
-"MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
-"if (k < count) {\nproducts[k] = product[u];\n}\n}\n}\nmbk_warp_sync(mask);\n"
-"const mbk_u64 left = given.path - tile * MBK_TILE_STEPS;\nconst int steps =\n"
-"(int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
-"tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);\n}\nif (lane == 0) {\n"
-"tails[group] = tail;\nends[group] = tile_rows;\n}\nmbk_warp_sync(mask);\n}\n#if !MBK_DUAL\n"
-"MBK_SCALARS_LOAD;\n#endif\n"
-"for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
-"#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n",
-"#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n"
-"const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\nif (tile_rows > 0) {\n"
-"const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\nif (found) {\n#if MBK_DUAL\n"
-"y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
-"mbk_atomic_add(y + row, (MBK_VECTOR)first);\n#else\ngiven.carry_first[mbk_block()] = first;\n"
-"#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\ngiven.z[row] = (MBK_VECTOR)0;\n}\n#endif\n"
-"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
-"const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
-"if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
-"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n"
-"#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\n"
-"MBK_SHARED_MEMORY(shared);\nMBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
-"mbk_u32 *const long_rows = (mbk_u32 *)(partial + MBK_FIXUP_THREADS);\n"
-"const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
-"const mbk_u64 block = first_block + mbk_thread();\nbool is_long = false;\n"
-"if (block < a.blocks) {\nconst mbk_u64 next = (block + 1) * MBK_BLOCK_TILES;\n"
-"const mbk_u64 row = MBK_ROW(a.tile_y[block * MBK_BLOCK_TILES]);\n"
-"if (MBK_ROW(a.tile_y[next < a.tiles ? next : a.tiles]) > row) {\n"
-"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
-"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n",
-"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"for (; from < block; from++) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
-"MBK_COMMIT(row, MBK_ADD(sum, a.carry_first[block]));\n}\n}\n}\n"
-"const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\nif (mbk_lane() == 0) {\n"
-"long_rows[mbk_thread() / 32] = ballot;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
-"for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
-"const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
-"const mbk_u64 end = first_block + w * 32 + bit;\n"
-"const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
-"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
-"MBK_COMPUTE sum = MBK_ZERO;\n"
-"for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n"
-"from < end; from += MBK_FIXUP_THREADS) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
-"partial[mbk_thread()] = sum;\nmbk_block_sync();\n"
-"for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\n"
-"if (mbk_thread() < half) {\n"
-"partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);\n}\n"
-"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n"
-"MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
-"\n\n#ifndef MBK_EMPTY_ROWS\n"
-"#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows\"\n"
-"#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n#define MBK_OPEN 0xffffffffu\n\n"
-"#if MBK_EMPTY_ROWS\n#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
-"#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
-"mbk_u64 item) {\nmbk_u32 low = 0, high = count;\nwhile (high - low > 1) {\n"
-"const mbk_u32 middle = low + (high - low) / 2;\n"
-"if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {\nlow = middle;\n} else {\n"
-"high = middle;\n}\n}\nreturn low;\n}\n\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n#pragma unroll\n"
-"for (int d = 16; d > 0; d >>= 1) {\n"
-"sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n}\nreturn sum;\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
-"\n\n\n#ifndef MBK_PARTS\n"
-"#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n#endif\n"
-"#ifndef MBK_TILE_ROW_NUMBER\n"
-"#error \"define MBK_TILE_ROW_NUMBER(tile): the number of its first row among the non-empty\"\n"
-"#endif\n#ifndef MBK_ROW_NUMBER\n"
-"#error \"define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row\"\n"
-"#endif\n\n#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
-"#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n#endif\n\n#ifndef MBK_LEADING\n"
-"#define MBK_LEADING 0\n#endif\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
-"#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
-"#define MBK_FIXUP_LONG 8\n#define MBK_FIXUP_VERY_LONG 128\n#define MBK_FIXUP_AHEAD 8\n\n\n\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
-"mbk_u32 thread, mbk_u32 threads) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"for (from += thread; from < to; from += MBK_FIXUP_AHEAD * threads) {\n"
-"MBK_COMPUTE some[MBK_FIXUP_AHEAD];\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\nconst mbk_u64 at = from + i * threads;\n"
-"some[i] = at < to ? tails[at * MBK_PARTS] : MBK_ZERO;\n}\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\nsum = MBK_ADD(sum, some[i]);\n}\n}\n"
-"return sum;\n}\n\n\n"
-"MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
-"MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\nif (MBK_LEADING) {\n"
-"MBK_COMMIT(row * rows + part, sum);\n} else if (MBK_PARTS == 1) {\nMBK_COMMIT(row, sum);\n"
-"} else if (row * MBK_PARTS + part < rows) {\nMBK_COMMIT(row * MBK_PARTS + part, sum);\n}\n"
-"}\n\n\n\n\n\n\n\n",
-"MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
-"mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
-"MBK_SCALAR_PARAMETERS) {\n"
-"mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
-"const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
-"const mbk_u64 item = block_first + mbk_thread();\nconst mbk_u64 at = item / MBK_PARTS;\n"
-"const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
-"mbk_u64 row = 0;\nmbk_u32 back = MBK_OPEN;\nMBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;\n"
-"mbk_release();\nif (at < tiles) {\nback = MBK_TILE_BACK(at);\n"
-"row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n}\nmbk_await();\nMBK_STOP_HERE\n"
-"MBK_SCALARS_LOAD;\n\nif (back != MBK_OPEN) {\nown = firsts[item];\n"
-"before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n}\n"
-"const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
-"if (mbk_lane() == 0) {\nvery_long[warp] = ballot;\n}\nmbk_block_sync();\n#if MBK_EMPTY_ROWS\n"
-"for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-"i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
-"mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
-"MBK_ZERO, alpha, beta);\n}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
-"const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
-": MBK_ADD(MBK_ZERO, before);\n"
-"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n"
-"mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
-"for (; left != 0; left &= left - 1) {\n",
-"const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
-"const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
-"const mbk_u64 begin = end - mbk_shuffle(MBK_ALL, back, leader, 32);\n"
-"const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
-"const MBK_COMPUTE sum =\n"
-"mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
-"if ((int)mbk_lane() == leader) {\n"
-"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n}\n"
-"for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
-"for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-"const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
-"const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
-"const mbk_u64 begin = end - MBK_TILE_BACK(end);\n"
-"const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
-"tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
-"if (mbk_lane() == 0) {\npartial[warp] = share;\n}\nmbk_block_sync();\n"
-"if (mbk_thread() == w * 32 + leader) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\nsum = MBK_ADD(sum, partial[p]);\n}\n"
-"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\nmbk_block_sync();\n"
-"}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
-"\n\n\n#ifndef MBK_STEPS\n#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
-"#endif\n#ifndef MBK_PACK\n"
-"#error \"define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums\"\n"
-"#endif\n#ifndef MBK_DEPTH\n"
-"#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n#endif\n"
-"#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n"
-"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
-"#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
-"#endif\n\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
-"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n"
-"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
-"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
-"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\nstruct mbk_scan_no_dot {};\n"
-"MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {\n}\n#if MBK_DOTS\n"
-"struct mbk_scan_dot {\nconst MBK_VECTOR *x;\ndouble sum;\n};\n"
-"MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
-"dot.sum += (double)part * (double)mbk_load_after_wait(dot.x + row);\n}\n#endif\n\n\n\n"
-"template <class DOT>\n"
-"MBK_DEVICE void mbk_scan_commit_row(mbk_u32 row_number, mbk_u32 ended, MBK_COMPUTE sum,\n"
-"const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
-"MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,\nDOT &dot) {\n"
-"const mbk_u32 row = MBK_ROW_OF(row_number + ended);\n"
-"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
-"y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
-"mbk_scan_meet(dot, row, final);\n}\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
-"mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n#pragma unroll\n"
-"for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
-"before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n"
-"}\n\n\n\n\n\n\n\n\n\n\ntemplate <class DOT>\n"
-"MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-"mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,\nconst mbk_u32 *row_id, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-"MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\nmbk_u32 held, DOT &dot) {\n"
-"const mbk_u32 lane = mbk_lane();\nconst mbk_u32 before = mbk_scan_ends_before(ends);\n"
-"MBK_COMPUTE carry = MBK_ZERO;\nbool spread = false;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n"
-"const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
-"const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
-"const mbk_u32 bit = lane * MBK_PACK % 32;\n"
-"const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
-"const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\nif (closed == 0) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n}\n"
-"spread = true;\ncontinue;\n}\nconst MBK_COMPUTE open =\n"
-"spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
-"mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
-"(mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\nconst mbk_u32 first = ended;\n"
-"MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n",
-"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\n"
-"if (own >> j & 1) {\nif (ended == first) {\nhead = sum;\n} else {\n"
-"mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n}\n"
-"ended++;\nsum = MBK_ZERO;\n}\n}\n\n"
-"const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
-"#pragma unroll\nfor (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
-"const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
-"sum = MBK_ADD(other, sum);\n}\n}\n"
-"const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (own != 0) {\n"
-"head = lane > 0 ? MBK_ADD(earlier, head) : head;\nif (first == 0) {\nfirsts[tile] = head;\n"
-"mbk_scan_meet(dot, MBK_ROW_OF(row_number), head);\n} else {\n"
-"mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
-"spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
-"carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\n"
-"return carry;\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
-"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
-"#ifndef MBK_ALIGNED\n"
-"#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-"#endif\n\n\n\n#ifndef MBK_GATHER\n#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
-"#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n#else\n"
-"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n"
-"#endif\n#endif\n\n\ntemplate <bool full, class T>\n"
-"MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
-"if (full && MBK_ALIGNED) {\n"
-"const int AT_ONCE = MBK_PACK * (int)sizeof(T) > 16 ? 16 / (int)sizeof(T) : MBK_PACK;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_PACK; i += AT_ONCE) {\n"
-"const mbk_pack<T, AT_ONCE> pack = MBK_PACK_LOAD<T, AT_ONCE>(address + i);\n#pragma unroll\n"
-"for (int j = 0; j < AT_ONCE; j++) {\nsome[i + j] = pack.at[j];\n}\n}\n} else {\n"
-"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
-"some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;\n}\n}\n}\n\n\n"
-"struct mbk_scan_rows {\nconst mbk_u32 *row_id;\nconst MBK_VECTOR *y;\nmbk_u32 from, to;\n"
-"mbk_u32 ends;\n};\n\n\n\ntemplate <bool full>\n"
-"MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n"
-"mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {\n"
-"const mbk_u32 *const row_id = rows.row_id;\n"
-"const mbk_u32 before = mbk_scan_ends_before(rows.ends);\n(void)row_id;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n"
-"const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;\n"
-"const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);\n"
-"const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;\n",
-"mbk_u32 row_number = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
-"(mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nif (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
-"value[g][j] = value[g][j - 1];\n} else {\nrow_number += j > 0;\n"
-"value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
-"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
-"const mbk_u32 *const row_id = rows.row_id;\n"
-"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
-"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
-"mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n(void)row_id;\n#endif\n"
-"return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n}\n\n\n\n"
-"template <bool adds, bool full>\n"
-"MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
-"mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-"MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
-"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n\n#if MBK_STREAMING\nmbk_await();\n#endif\n"
-"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
-"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
-"mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
-"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
-"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n",
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
-"const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
-"product[g][j] = MBK_UNIT(values, factor);\n#else\n"
-"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n}\n\n\n\n"
-"template <bool adds>\n"
-"MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-"MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\nconst mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
-"MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\nMBK_VECTOR old;\nif (MBK_VANISHES(alpha)) {\n"
-"mbk_await();\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\n}\n}\n} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
-"mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
-"rows, product, old);\n} else {\n"
-"mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
-"(mbk_u32)(nnz - start), rows, product, old);\n}\nreturn old;\n}\n\n\n\n\n"
-"template <bool adds, class DOT>\n"
-"MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-"mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
-"const mbk_u32 lane = mbk_lane();\n"
-"const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
-"const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
-"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-"const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-"ends};\n"
-"const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
-"nnz, rows, alpha, product);\nif (adds) {\nold[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\n"
-"return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
-"old, adds ? 32 : 0, dot);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_build_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"mbk_u32 ranks;\nmbk_u64 nnz, tiles;\nMBK_POINTER(mbk_u32) row_ends, tile_row;\n"
-"} mbk_scan_build_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
-"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/scan/build_arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(const mbk_scan_build_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
-"const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"const mbk_u32 lane = mbk_lane();\nif (tile >= a.tiles) {\nreturn;\n}\n"
-"const mbk_u64 start = tile * MBK_TILE_NONZEROS;\nmbk_u32 bound = a.ranks;\n"
-"if (lane < 2 && start + lane * MBK_TILE_NONZEROS < a.nnz) {\n"
-"bound = mbk_nonempty_search(a.row_start, a.ranks, start + lane * MBK_TILE_NONZEROS);\n}\n"
-"if (lane < MBK_STEPS) {\nwords[lane] = 0;\n}\n"
-"const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
-"const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\nmbk_warp_sync(MBK_ALL);\n"
-"for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {\n"
-"const mbk_u32 at =\n"
-"(mbk_u32)((mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1 - start);\n"
-"mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));\n}\nmbk_warp_sync(MBK_ALL);\n"
-"if (lane < MBK_STEPS) {\na.row_ends[tile * MBK_STEPS + lane] = words[lane];\n}\n"
-"if (lane == 0) {\na.tile_row[tile] = from;\na.tile_row[a.tiles + 1 + tile] =\n"
-"from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(a.row_start + from) - MBK_BASE) /\n"
-"MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n"
-"}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_fixup_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_fixup_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
-"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
-"#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
-"#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
-"#include \"spmv/shared/fixup.cuh\"\n\n#include \"spmv/gpu/scan/fixup_arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
-"mbk_scan_fixup(const mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
-"a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_scan_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n"
-"} mbk_scan_product_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
-"#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n\n"
-"template <bool adds>\nMBK_DEVICE void\n"
-"mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-"const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-"MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-"MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
-"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"if (tile < tiles) {\nmbk_scan_no_dot none;\n"
-"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
-"nnz, tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old,\nnone);\n}\n}\n\n"
-"#if MBK_DOTS\n\n\n\n"
-"MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\nmbk_u64 tiles, MBK_SCALAR alpha) {\n"
-"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"mbk_scan_dot dot = {x, 0};\nif (tile >= tiles) {\nreturn;\n}\nconst MBK_COMPUTE carry =\n"
-"mbk_scan_take<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
-"nnz, tile, alpha, MBK_ABSENT, (MBK_VECTOR *)0, dot);\n"
-"if (mbk_lane() == 31 && tile + 1 < tiles) {\n"
-"mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
-"for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
-"#include \"spmv/gpu/scan/scan_arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_product(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"MBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
-"mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor);\n#else\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n"
-"#define MBK_SUM_BLOCKS \\\n"
-"(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_sum(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_whole_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"MBK_POINTER(const mbk_u32) tile_row;\nmbk_u64 nnz, tiles, blocks;\n"
-"MBK_POINTER(mbk_u64) block_start;\n} mbk_scan_cut_arguments;\n\n"
-"typedef struct mbk_scan_whole_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const mbk_u64) block_start;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 nnz, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_whole_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
-"#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
-"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
-"#define MBK_WARPS (MBK_THREADS / 32)\n\n#include \"spmv/gpu/scan/whole_arguments.cuh\"\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(const mbk_scan_cut_arguments a) {\n"
-"const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
-"const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\n"
-"return;\n}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
-"cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
-"if (cut < tile * MBK_TILE_NONZEROS) {\n"
-"cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
-"a.block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
-"const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
-": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
-"template <bool adds>\n"
-"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
-"MBK_SCALAR beta, char *shared) {\n\nMBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
-"MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
-"MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
-"MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
-"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n",
-"const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
-"const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
-"const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
-"mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\nmbk_u32 turn = 0;\n\n\n"
-"MBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
-"const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
-"const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
-"if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
-"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-"row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
-"adds ? mbk_load(tile_row + tile + 1) : 0, ends};\nmbk_u32 skipped_rows = 0;\n"
-"const MBK_VECTOR held =\n"
-"mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
-"old[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\nif (begin > start) {\n"
-"const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
-"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n"
-"for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n"
-"skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
-"ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
-"mbk_scan_no_dot none;\n"
-"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n",
-"beta, old + skipped_rows,\nadds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
-"} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
-"const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\nif (lane == 0) {\n"
-"closes[slot] = closing;\n}\nmbk_block_sync();\n"
-"const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
-"const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n\n"
-"if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
-"const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
-"const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
-"if (lane == 0) {\n"
-"MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
-"block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\n"
-"break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
-"open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
-"turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
-"#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n",
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
-"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n"
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
-"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
-"#ifndef MBK_ROUNDS\n"
-"#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n#endif\n\n\n\n"
-"#define MBK_WARPS (MBK_THREADS / 32)\n#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
-"#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
-"const mbk_u64 step = chunk * MBK_CHUNK;\nreturn step < rows + nnz ? step : rows + nnz;\n"
-"}\n\n\n\nMBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
-"return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n}\n\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
-"mbk_u64 diagonal) {\nmbk_u64 row = 0, step = 1;\nwhile (step <= rows / 4) {\nstep *= 4;\n}\n"
-"for (; step > 0; step /= 4) {\nmbk_u32 count = 0;\n#pragma unroll\n"
-"for (mbk_u32 i = 1; i < 4; i++) {\nconst mbk_u64 probe = row + i * step - 1;\n"
-"count += probe < rows && mbk_merge_end(row_ptr, probe) + probe < diagonal;\n}\n"
-"row += count * step;\n}\nreturn row;\n}\n\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
-"mbk_u64 chunk) {\nconst mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);\n"
-"const mbk_u64 row = mbk_merge_search(row_ptr, rows, diagonal), first = diagonal - row;\n"
-"const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&\n"
-"(mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
-"return over ? 2 * (row + 1) + 1 : 2 * row;\n}\n\n\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
-"mbk_u64 chunk, mbk_u32 ends) {\nconst mbk_u64 row = chunk_row[chunk] / 2;\n",
-"if (chunk_row[chunk + 1] / 2 == row) {\nreturn MBK_OPEN;\n}\n"
-"const mbk_u64 first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
-"const mbk_u64 back = chunk - (first + ends * row) / MBK_CHUNK;\n"
-"return back > 0 ? (mbk_u32)back : MBK_OPEN;\n}\n\n\n\nstruct mbk_merge_chunk {\n"
-"mbk_u64 row, first;\nmbk_u32 rows, nonzeros;\n};\n\n"
-"MBK_DEVICE mbk_merge_chunk mbk_merge_between(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz,\n"
-"mbk_u64 begin, mbk_u64 end) {\nconst mbk_u64 row = begin / 2, next = end / 2;\n"
-"const mbk_u64 first = mbk_merge_diagonal(chunk, rows, nnz) - row + begin % 2;\n"
-"const mbk_u64 last = mbk_merge_diagonal(chunk + 1, rows, nnz) - next + end % 2;\n"
-"return {row, first, (mbk_u32)(next - row), (mbk_u32)(last - first)};\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
-"\n\n\n#ifndef MBK_CHUNK\n#error \"include spmv/gpu/merge/path.cuh before\"\n#endif\n\n"
-"#define MBK_NO_ROW 0xffffu\n\n\nstruct mbk_merge_memory {\nmbk_u16 *marks;\n"
-"MBK_COMPUTE *firsts, *tails;\nmbk_u32 *first_row;\nmbk_u32 *crossing;\n\nMBK_VECTOR *old;\n"
-"MBK_VECTOR *first_old;\n};\n\n"
-"template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
-"mbk_merge_memory m;\nm.marks = (mbk_u16 *)shared;\n"
-"m.firsts = (MBK_COMPUTE *)(m.marks + MBK_SLOTS);\nm.tails = m.firsts + MBK_WARPS;\n"
-"m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\n"
-"m.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
-"m.first_row = (mbk_u32 *)(m.first_old + (adds ? MBK_WARPS : 0));\n"
-"m.crossing = m.first_row + MBK_WARPS;\nreturn m;\n}\n\n\n"
-"MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR *y,\n"
-"mbk_u32 row) {\nreturn row < MBK_THREADS ? m.old[row] : y[row];\n}\n\n\ntemplate <bool adds>\n"
-"MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
-"MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
-"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
-"const MBK_VECTOR old = adds ? mbk_merge_old(m, y, row) : (MBK_VECTOR)0;\n"
-"y[row] = MBK_RESULT(final, old);\n}\n\n\n\ntemplate <bool adds>\n"
-"MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
-"MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,\nMBK_SCALAR alpha, MBK_SCALAR beta) {\n"
-"if (start < end) {\nm.marks[(mbk_u64)(end - MBK_BASE) - 1 - base] = (mbk_u16)row;\n"
-"if (adds && row < MBK_THREADS) {\nm.old[row] = y[row];\n} else if (adds) {\n"
-"mbk_prefetch(y + row);\n}\n} else {\nconst MBK_COMPUTE nothing = MBK_ZERO;\n"
-"y[row] = MBK_RESULT(nothing, y[row]);\n}\n}\n\n\n\ntemplate <bool adds>\n",
-"MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,\n"
-"const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-"MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
-"const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n"
-"mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;\n"
-"mbk_pack<mbk_u16, MBK_PACK> none;\nMBK_COMPUTE carry = MBK_ZERO;\nbool spread = false;\n"
-"bool seen = false;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"none.at[j] = MBK_NO_ROW;\n}\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
-"const mbk_pack<mbk_u16, MBK_PACK> mark =\n"
-"*(const mbk_pack<mbk_u16, MBK_PACK> *)(marks + 32 * MBK_PACK * g);\n"
-"mbk_store_pack(marks + 32 * MBK_PACK * g, none);\nmbk_u32 first = MBK_NO_ROW;\n"
-"#pragma unroll\nfor (int j = MBK_PACK - 1; j >= 0; j--) {\n"
-"first = mark.at[j] != MBK_NO_ROW ? mark.at[j] : first;\n}\n"
-"const mbk_u32 closed = mbk_ballot(MBK_ALL, first != MBK_NO_ROW);\nif (closed == 0) {\n"
-"#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n"
-"}\nspread = true;\ncontinue;\n}\nconst MBK_COMPUTE open =\n"
-"spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
-"MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\n"
-"if (mark.at[j] != MBK_NO_ROW) {\nif (mark.at[j] == first) {\nhead = sum;\n} else {\n"
-"mbk_merge_commit<adds>(m, y, mark.at[j], sum, alpha, beta);\n}\nsum = MBK_ZERO;\n}\n}\n\n\n"
-"const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
-"mbk_u32 distant = ~(closed | 1u);\n"
-"for (int d = 1; distant != 0; distant &= distant << d, d <<= 1) {\n",
-"const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
-"sum = MBK_ADD(other, sum);\n}\n}\n"
-"const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (first != MBK_NO_ROW) {\n"
-"head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
-"if (!seen && (closed & ((1u << lane) - 1)) == 0) {\nm.firsts[warp] = head;\n"
-"m.first_row[warp] = first;\nif (adds) {\nm.first_old[warp] = mbk_merge_old(m, y, first);\n}\n"
-"} else {\nmbk_merge_commit<adds>(m, y, first, head, alpha, beta);\n}\n}\nseen = true;\n"
-"spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
-"carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\nm.tails[warp] = carry;\nif (!seen) {\n"
-"m.first_row[warp] = MBK_NO_ROW;\n}\n}\n}\n\n\n\n\ntemplate <bool adds>\n"
-"MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
-"MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\nMBK_SCALAR beta) {\n"
-"const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n"
-"const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
-"const mbk_u32 closers =\n"
-"mbk_ballot(MBK_ALL, lane < MBK_WARPS && m.first_row[lane] != MBK_NO_ROW);\n"
-"if (row != MBK_NO_ROW) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
-"const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
-"const MBK_COMPUTE sum = mbk_scan_reduce(lane >= from && lane < warp ? part : MBK_ZERO);\n"
-"if (lane == 0 && crossing && row == 0) {\n*first = MBK_ADD(sum, m.firsts[warp]);\n"
-"} else if (lane == 0) {\n"
-"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, MBK_ADD(sum, m.firsts[warp]));\n"
-"y[row] = MBK_RESULT(final, (adds ? m.first_old[warp] : (MBK_VECTOR)0));\n}\n}\n"
-"if (warp == 0) {\n",
-"const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
-"const MBK_COMPUTE sum = mbk_scan_reduce(lane >= last ? part : MBK_ZERO);\nif (lane == 0) {\n"
-"*tail = sum;\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_arguments_cuh[] = {
-"\ntypedef struct mbk_merge_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(mbk_u64) chunk_row;\nmbk_u64 rows, nnz, chunks;\n} mbk_merge_cut_arguments;\n\n"
-"typedef struct mbk_merge_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
-"mbk_u64 rows, nnz, chunks;\nmbk_scalar alpha, beta;\n} mbk_merge_product_arguments;\n\n"
-"typedef struct mbk_merge_fixup_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(const MBK_COMPUTE) firsts, tails;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 chunks;\nmbk_scalar alpha, beta;\n"
-"} mbk_merge_fixup_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#define MBK_DEPTH 5\n#define MBK_EMPTY_ROWS 0\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
-"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/merge/path.cuh\"\n\n"
-"#include \"spmv/gpu/merge/tile.cuh\"\n\n#define MBK_CUT_THREADS 128\n\n\n"
-"#define MBK_AHEAD 2\n\n\n\n"
-"MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,\n"
-"const mbk_i32 *col_ind, const MBK_VALUE *values,\nconst MBK_VECTOR *x, MBK_SCALAR alpha,\n"
-"MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
-"const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
-"const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\nconst mbk_scan_rows none = {};\n"
-"MBK_VECTOR old;\nif (MBK_VANISHES(alpha) || slot >= filled) {\nmbk_await();\n#pragma unroll\n"
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"product[g][j] = MBK_ZERO;\n}\n}\nreturn;\n}\ncol_ind += base + slot;\n"
-"values += MBK_PATTERN ? 0 : base + slot;\nif (slot + MBK_TILE_NONZEROS <= filled) {\n"
-"mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, old);\n} else {\n"
-"mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, old);\n}\n"
-"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
-"product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];\n}\n}\n\n\n\n"
-"template <bool adds>\n"
-"MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-"const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-"mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n",
-"MBK_SCALAR beta, unsigned char *shared) {\n"
-"const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
-"const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n\n"
-"const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();\nmbk_u16 *const marks =\n"
-"m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
-"mbk_pack<mbk_u16, MBK_PACK> none;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"none.at[j] = MBK_NO_ROW;\n}\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
-"mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n}\nmbk_await();\nmbk_block_sync();\n"
-"for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {\n"
-"const mbk_u64 chunk = block_chunk + i;\nconst mbk_merge_chunk at =\n"
-"mbk_merge_between(chunk, rows, nnz, chunk_row[chunk], chunk_row[chunk + 1]);\n"
-"const mbk_u64 base = at.first - at.first % MBK_PACK;\n"
-"mbk_u32 *const crossing = m.crossing + i % 2;\nMBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-"MBK_ROW_PTR row_end[MBK_AHEAD];\n#pragma unroll\nfor (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
-"const mbk_u32 row = place + a * MBK_THREADS;\nif (row < at.rows) {\n"
-"row_end[a] = mbk_load(row_ptr + at.row + row + 1);\n}\n}\n"
-"mbk_merge_multiply(at, base, col_ind, values, x, alpha, product);\n#pragma unroll\n"
-"for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\nconst mbk_u32 row = place + a * MBK_THREADS;\n"
-"if (row < at.rows) {\nconst MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row);\n"
-"mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);\n"
-"if (row == 0) {\n*crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;\n}\n}\n}\n"
-"for (mbk_u32 row = place + MBK_AHEAD * MBK_THREADS; row < at.rows; row += MBK_THREADS) {\n",
-"mbk_merge_mark<adds>(m, y + at.row, row, mbk_load(row_ptr + at.row + row),\n"
-"mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n}\nmbk_block_sync();\n"
-"mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\nmbk_block_sync();\n"
-"mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
-"beta);\n}\n}\n\n#include \"spmv/gpu/merge/arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(const mbk_merge_cut_arguments a) {\n"
-"const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
-"const mbk_u64 begin =\n"
-"chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
-"if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_merge_product(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
-"mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
-"a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
-"#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_merge_sum(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
-"a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
-"#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
-"#define MBK_BACK MBK_ROW_PTR\n"
-"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n",
-"#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
-"mbk_merge_fixup(const mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nmbk_await();\n"
-"mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,\n"
-"a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_build_arguments_cuh[] = {
-"\ntypedef struct mbk_binned_count_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"mbk_u64 nnz;\nmbk_u32 strips;\nMBK_POINTER(mbk_u32) runs, part_groups;\n"
-"} mbk_binned_count_arguments;\n\ntypedef struct mbk_binned_total_arguments {\n"
-"MBK_POINTER(const mbk_u32) runs;\nmbk_u32 strips;\nmbk_u64 parts;\n"
-"MBK_POINTER(mbk_u32) groups;\n} mbk_binned_total_arguments;\n\n"
-"typedef struct mbk_binned_offsets_arguments {\nMBK_POINTER(mbk_u32) runs;\nmbk_u32 strips;\n"
-"mbk_u64 parts;\nMBK_POINTER(const mbk_u32) strip_start;\n} mbk_binned_offsets_arguments;\n\n"
-"typedef struct mbk_binned_fill_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nmbk_u64 nnz;\nmbk_u32 strips;\n"
-"MBK_POINTER(const mbk_u32) runs, part_start;\nMBK_POINTER(mbk_u16) strip_col;\n"
-"MBK_POINTER(MBK_VALUE) strip_values;\nMBK_POINTER(mbk_u32) target;\n"
-"MBK_POINTER(mbk_u16) places;\nmbk_u32 again;\n} mbk_binned_fill_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
-"\n\n\n#ifndef MBK_GROUP\n"
-"#error \"include spmv/gpu/binned/binned.cu, which opens with the list of macros\"\n#endif\n\n"
-"#define MBK_BUILD_THREADS 512\n#define MBK_BUILD_TOGETHER 8\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {\n"
-"const mbk_u64 left = nnz - (mbk_u64)mbk_block() * MBK_PART_NONZEROS;\n"
-"return left < MBK_PART_NONZEROS ? (mbk_u32)left : MBK_PART_NONZEROS;\n}\n\n\n\n"
-"MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,\n"
-"mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
-"const mbk_u32 i = at + j * MBK_BUILD_THREADS;\n"
-"column[j] = (mbk_u32)(mbk_load(columns + (i < count ? i : at)) - MBK_BASE);\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_u32 strips,\n"
-"mbk_u32 *counts) {\nfor (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
-"counts[s] = 0;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 i = mbk_thread(); i < count; i += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\n"
-"mbk_u32 column[MBK_BUILD_TOGETHER];\nmbk_binned_columns(columns, count, i, column);\n"
-"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
-"if (i + j * MBK_BUILD_THREADS < count) {\n"
-"mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n"
-"#include \"spmv/gpu/binned/build_arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const counts = (mbk_u32 *)shared;\n"
-"mbk_u32 *const total = counts + a.strips;\nmbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n"
-"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n",
-"mbk_binned_part(a.nnz), a.strips, counts);\n"
-"for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
-"const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
-"a.runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;\nmine += groups;\n}\n"
-"mbk_atomic_add(total, mine);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"a.part_groups[mbk_block()] = *total;\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_total(const mbk_binned_total_arguments a) {\n"
-"const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
-"mbk_u32 sum = 0;\nif (strip >= a.strips) {\nreturn;\n}\n"
-"for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {\n"
-"sum += mbk_load(a.runs + strip * a.parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"a.groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_binned_offsets(const mbk_binned_offsets_arguments a) {\n"
-"const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
-"if (strip >= a.strips) {\nreturn;\n}\nmbk_u32 start = mbk_load(a.strip_start + strip);\n"
-"for (mbk_u64 i = 0; i < a.parts; i += 32) {\n"
-"mbk_u32 *const at = a.runs + strip * a.parts + i + mbk_lane();\n"
-"const mbk_u32 own = i + mbk_lane() < a.parts ? *at : 0;\nmbk_u32 sum = own;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-"sum += (int)mbk_lane() >= d ? other : 0;\n}\nif (i + mbk_lane() < a.parts) {\n"
-"*at = start + sum - own;\n}\nstart += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n",
-"mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,\n"
-"*const run = start + a.strips, *const packs = run + a.strips;\n"
-"mbk_u16 *const columns = (mbk_u16 *)packs;\n"
-"const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(a.nnz);\n"
-"const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;\n"
-"const mbk_u32 here = mbk_load(a.part_start + part);\n"
-"const mbk_u32 all = (mbk_load(a.part_start + part + 1) - here) * (MBK_GROUP / 2);\n"
-"for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {\npacks[i] = 0;\n}\n"
-"mbk_binned_histogram(a.col_ind + first, count, a.strips, used);\nif (mbk_thread() < 32) {\n"
-"mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < a.strips; s += 32) {\n"
-"const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
-"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-"sum += (int)lane >= d ? other : 0;\n}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n"
-"}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n"
-"for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
-"run[s] = mbk_load(a.runs + (mbk_u64)s * mbk_grid() + part);\nused[s] = 0;\n}\n"
-"mbk_block_sync();\nfor (mbk_u32 from = mbk_thread(); from < count;\n"
-"from += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\nmbk_u32 column[MBK_BUILD_TOGETHER];\n"
-"mbk_binned_columns(a.col_ind + first, count, from, column);\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
-"const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;\n"
-"if (i < count) {\nmbk_u16 *const place = a.places + first + i;\nconst mbk_u32 at =\n",
-"a.again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
-"if (!a.again) {\n*place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
-"columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);\n}\n"
-"#if !MBK_PATTERN\n"
-"a.strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(a.values + first + i);\n"
-"#endif\n}\n}\n}\nmbk_block_sync();\nif (a.again) {\nreturn;\n}\n"
-"for (mbk_u32 s = mbk_thread() / 32; s < a.strips; s += MBK_BUILD_THREADS / 32) {\n"
-"const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
-"mbk_u32 *const to = (mbk_u32 *)(a.strip_col + (mbk_u64)run[s] * MBK_GROUP);\n"
-"for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {\n"
-"to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n}\n#if !MBK_PATTERN\n"
-"for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
-"a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
-"for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n"
-"}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_binned_arguments_cuh[] = {
-"\ntypedef struct mbk_binned_multiply_arguments {\nMBK_POINTER(const mbk_u32) items;\n"
-"MBK_POINTER(const mbk_u16) strip_col;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const mbk_u32) target;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_COMPUTE) products;\n"
-"mbk_scalar alpha, beta;\n} mbk_binned_multiply_arguments;\n\n"
-"typedef struct mbk_binned_sum_arguments {\nMBK_POINTER(const mbk_u32) part_start;\n"
-"MBK_POINTER(const MBK_COMPUTE) products;\nMBK_POINTER(const mbk_u16) places;\n"
-"MBK_POINTER(const MBK_VALUE) by_row;\nMBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
-"mbk_scalar alpha, beta;\n} mbk_binned_sum_arguments;\n",
+"#endif\n#ifndef MBK_SETUP_LANES\n"
+"#error \"define MBK_SETUP_LANES: lanes of a row, a power of two up to 32\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#define MBK_SETUP_THREADS 256\n#define MBK_SETUP_BLOCKS 4\n"
+"#define MBK_SETUP_ROWS 4\n#define MBK_SETUP_LONG 1024\n#define MBK_SETUP_LONG_KEPT 64\n\n\n"
+"MBK_DEVICE double mbk_setup_sum(double share) {\n#pragma unroll\n"
+"for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {\n"
+"share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_SETUP_LANES);\n}\nreturn share;\n}\n\n\n"
+"MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {\n"
+"const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
+"return value < 0 ? -value : value;\n}\n\n\n\n"
+"MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
+"double sum = 0;\n#pragma unroll 4\n"
+"for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
+"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n\n"
+"MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
+"mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\nmbk_u32 threads) {\n"
+"double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
+"if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n",
+"sum += MBK_PATTERN ? 1.0 : (double)values[k];\n}\n}\nreturn sum;\n}\n\n\n\n"
+"MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
+"shared[mbk_thread()] = sum;\nmbk_block_sync();\n"
+"for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
+"if (mbk_thread() < half) {\nshared[mbk_thread()] += shared[mbk_thread() + half];\n}\n"
+"mbk_block_sync();\n}\nconst double all = shared[0];\nmbk_block_sync();\nreturn all;\n}\n\n\n\n"
+"MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+"const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\ndouble *blocks, double *shared) {\n"
+"const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
+"const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
+"for (mbk_u32 j = 0; j < width; j++) {\n"
+"const double entry = mbk_setup_block_sum(mbk_setup_entry(col_ind, values, begin, end,\n"
+"(mbk_i64)(row - row % width + j),\nmbk_thread(), MBK_SETUP_THREADS),\nshared);\n"
+"if (mbk_thread() == 0) {\nblocks[row * width + j] = entry;\n}\n}\n"
+"return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n"
+"#include \"solve/precondition/arguments.cuh\"\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
+"mbk_setup_rows(const mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"double *const most_of = (double *)shared;\n"
+"mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
+"mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
+"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
+"const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
+"const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
+"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n",
+"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n;\n"
+"first += (mbk_u64)mbk_grid() * turn) {\nmbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];\n"
+"double sum[MBK_SETUP_ROWS];\nmbk_u32 waits = 0;\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
+"at[i] = row < a.n ? (mbk_i64)a.row_ptr[row] - MBK_BASE : 0;\n"
+"end[i] = row < a.n ? (mbk_i64)a.row_ptr[row + 1] - MBK_BASE : 0;\nsum[i] = 0;\n}\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
+"if (end[i] - at[i] > MBK_SETUP_LONG) {\n"
+"const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_SETUP_LONG_KEPT;\n"
+"if (place < MBK_SETUP_LONG_KEPT) {\nkept[place] = first + i * rows + own;\n}\n"
+"waits |= 1u << i;\nend[i] = at[i];\n}\nat[i] += lane;\n}\nfor (bool more = true; more;) {\n"
+"more = false;\n#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
+"if (at[i] < end[i]) {\nsum[i] += mbk_setup_magnitude(a.values, at[i]);\n"
+"at[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n}\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
+"sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
+"const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
+"const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
+"for (mbk_u32 j = 0; j < a.width; j++) {\n"
+"const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],\n"
+"(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
+"a.blocks[row * a.width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
+"const mbk_u32 count = *long_rows;\n",
+"for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\nconst double all =\n"
+"mbk_setup_long(a.row_ptr, a.col_ind, a.values, kept[k], a.width, a.blocks, most_of);\n"
+"most = all > most ? all : most;\n}\n"
+"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n && count > MBK_SETUP_LONG_KEPT;\n"
+"first += (mbk_u64)mbk_grid() * turn) {\n"
+"for (mbk_u64 row = first; row < first + turn && row < a.n; row++) {\n"
+"if ((mbk_i64)a.row_ptr[row + 1] - (mbk_i64)a.row_ptr[row] > MBK_SETUP_LONG) {\n"
+"const double all =\n"
+"mbk_setup_long(a.row_ptr, a.col_ind, a.values, row, a.width, a.blocks, most_of);\n"
+"most = all > most ? all : most;\n}\n}\n}\nmost_of[mbk_thread()] = most;\nmbk_block_sync();\n"
+"for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
+"if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
+"most_of[mbk_thread()] = most_of[mbk_thread() + half];\n}\nmbk_block_sync();\n}\n"
+"if (mbk_thread() == 0) {\na.norms[mbk_block()] = most_of[0];\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS) mbk_setup_invert(const mbk_setup_invert_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
+"i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
+"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
+"mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
+"const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
+"least = seen;\n}\n}\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
@@ -5921,335 +5543,289 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "alpha, beta);\n}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_hubs_build_arguments_cuh[] = {
-"\ntypedef struct mbk_hubs_assign_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"mbk_u64 cols;\nmbk_u32 least, room;\nMBK_POINTER(mbk_i32) code;\n"
-"MBK_POINTER(mbk_u32) hub_col, taken;\n} mbk_hubs_assign_arguments;\n\n"
-"typedef struct mbk_hubs_encode_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"mbk_u64 nnz;\nMBK_POINTER(const mbk_i32) code;\nMBK_POINTER(mbk_i32) codes;\n"
-"} mbk_hubs_encode_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
-"\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/hubs/build_arguments.cuh\"\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(const mbk_hubs_assign_arguments a) {\n"
-"const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-"const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
-"const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);\nmbk_u32 first = 0;\n"
-"if (hubs != 0 && mbk_lane() == 0) {\n"
-"first = mbk_atomic_add(a.taken, (mbk_u32)mbk_popcount(hubs));\n}\n"
-"first = mbk_shuffle(MBK_ALL, first, 0, 32);\nif (column < a.cols) {\n"
-"const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));\n"
-"const bool taking = hub && number < a.room;\nif (taking) {\n"
-"a.hub_col[number] = (mbk_u32)column;\n}\n"
-"a.code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_encode(const mbk_hubs_encode_arguments a) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
-"a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_hubs_hubs_arguments_cuh[] = {
-"\ntypedef struct mbk_hubs_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) codes;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const mbk_u32) hub_col;\nmbk_u32 hub_count;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+static const char *const mbi_source_spmv_gpu_binned_binned_arguments_cuh[] = {
+"\ntypedef struct mbk_binned_multiply_arguments {\nMBK_POINTER(const mbk_u32) items;\n"
+"MBK_POINTER(const mbk_u16) strip_col;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const mbk_u32) target;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_COMPUTE) products;\n"
+"mbk_scalar alpha, beta;\n} mbk_binned_multiply_arguments;\n\n"
+"typedef struct mbk_binned_sum_arguments {\nMBK_POINTER(const mbk_u32) part_start;\n"
+"MBK_POINTER(const MBK_COMPUTE) products;\nMBK_POINTER(const mbk_u16) places;\n"
+"MBK_POINTER(const MBK_VALUE) by_row;\nMBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\n"
 "MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
-"mbk_scalar alpha, beta;\n} mbk_hubs_product_arguments;\n",
+"mbk_scalar alpha, beta;\n} mbk_binned_sum_arguments;\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n"
-"#error \"define MBK_HUBS: the number of hubs that fit in shared memory\"\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#include \"spmv/gpu/scan/tile.cuh\"\n\nstruct mbk_hubs_source {\nconst MBK_VECTOR *x, *hubs;\n"
-"};\n\nMBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
-"return code < 0 ? source.hubs[~code] : mbk_load_after_wait(source.x + code);\n}\n"
-"#define MBK_SOURCE mbk_hubs_source\n"
-"#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
-"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n"
-"#include \"spmv/gpu/scan/fixup.cuh\"\n\n#include \"spmv/gpu/hubs/build.cuh\"\n\n\n\n"
-"template <bool adds>\n"
-"MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_i32 *codes,\n"
-"const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
-"const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-"MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n"
-"MBK_SCALAR beta, MBK_VECTOR *shared) {\n"
-"MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\nmbk_await();\n"
-"const mbk_hubs_source source = {x, shared};\nif (!MBK_VANISHES(alpha)) {\n"
-"for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
-"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
-"for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
-"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
-"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
-"#include \"spmv/gpu/hubs/hubs_arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_product(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
-"mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
-"a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
-"MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_sum(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
-"a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,\n"
-"(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_full_blocks_arguments_cuh[] = {
-"\ntypedef struct mbk_full_blocks_places_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 block_rows;\n"
-"MBK_POINTER(MBK_ROW_PTR) block_ptr;\nMBK_POINTER(mbk_i32) block_col;\n"
-"} mbk_full_blocks_places_arguments;\n\ntypedef struct mbk_full_blocks_values_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 rows;\n"
-"MBK_POINTER(MBK_VALUE) blocks;\n} mbk_full_blocks_values_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
-"\n\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#ifndef MBK_HIGH\n#error \"define MBK_HIGH: rows of a block\"\n#endif\n"
-"#ifndef MBK_WIDE\n#error \"define MBK_WIDE: columns of a block\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
-"return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
-"}\n\n#include \"spmv/stages/full_blocks_arguments.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {\n"
-"const mbk_i32 *col_ind = a.col_ind;\n"
-"const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"if (row > a.block_rows) {\nreturn;\n}\n"
-"const mbk_u64 first = mbk_full_blocks_first(a.row_ptr, row);\nif (mbk_lane() == 0) {\n"
-"a.block_ptr[row] = (MBK_ROW_PTR)first;\n}\nif (row < a.block_rows) {\n"
-"const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
-"col_ind += mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
-"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
-"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
-"}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {\n"
-"const MBK_VALUE *values = a.values;\nMBK_VALUE *blocks = a.blocks;\n"
-"const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
-"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
-"const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;\n"
-"values += start;\n"
-"blocks += mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
-"row % MBK_HIGH * MBK_WIDE;\nfor (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
-"blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_extract_blocks_arguments_cuh[] = {
-"\ntypedef struct mbk_extract_count_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 rows, cols, block_rows;\n"
-"mbk_u32 high, wide, group, windows;\nmbk_u64 spans;\nmbk_u32 rest, count;\n"
-"MBK_POINTER(mbk_u32) counts;\nMBK_POINTER(mbk_u64) sums, answer;\n"
-"} mbk_extract_count_arguments;\n\ntypedef struct mbk_extract_sums_arguments {\n"
-"MBK_POINTER(mbk_u64) sums;\nmbk_u64 chunks;\n} mbk_extract_sums_arguments;\n\n"
-"typedef struct mbk_extract_offsets_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"MBK_POINTER(const mbk_u64) sums;\nmbk_u64 block_rows;\nmbk_u32 large;\n"
-"MBK_POINTER(void) block_ptr;\n} mbk_extract_offsets_arguments;\n\n"
-"typedef struct mbk_extract_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"mbk_u64 rows, cols, block_rows;\nmbk_u32 high, wide, group;\n"
-"MBK_POINTER(const void) block_ptr;\nmbk_u32 large;\nMBK_POINTER(mbk_i32) block_col;\n"
-"MBK_POINTER(mbk_u32) masks;\nMBK_POINTER(MBK_VALUE) blocks;\n} mbk_extract_fill_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
-"\n\n\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"jit/device.cuh\"\n\n#define MBK_CHUNK 1024\n"
-"#define MBK_EXTRACT_END 0xffffffffu\n#define MBK_ALL 0xffffffffu\n\n\n\n"
-"struct mbk_extract_csr {\nconst MBK_ROW_PTR *row_ptr;\nconst mbk_i32 *col_ind;\n"
-"mbk_u64 rows, cols;\n};\n\n\n\n\nstruct mbk_extract_shape {\nmbk_u32 high, wide, group;\n"
-"};\n\ntemplate <int ROWS> struct mbk_extract_walk {\nMBK_ROW_PTR at[ROWS], end[ROWS];\n"
-"mbk_u32 next[ROWS];\n};\n\n"
-"MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
-"return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n}\n\n\n\n"
-"template <int ROWS>\n"
-"MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,\n"
-"const mbk_extract_shape &shape,\nmbk_u64 block_row) {\nmbk_extract_walk<ROWS> walk;\n"
-"#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
-"const mbk_u32 r = mbk_lane() % shape.group + 32 * j;\n"
-"const mbk_u64 row = block_row * shape.high + r;\nwalk.at[j] = walk.end[j] = 0;\n"
-"if (r < shape.high && row < csr.rows) {\n"
-"walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
-"walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;\n}\n"
-"walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);\n}\nreturn walk;\n"
-"}\n\n\n\ntemplate <int ROWS>\n"
-"MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n"
-"mbk_u32 least = walk.next[0];\nif (ROWS > 1 && walk.next[ROWS - 1] < least) {\n",
-"least = walk.next[ROWS - 1];\n}\nfor (mbk_u32 d = group / 2; d > 0; d >>= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, least, (int)d, 32);\n"
-"least = other < least ? other : least;\n}\nreturn least;\n}\n\n\n\n\n"
-"struct mbk_extract_tally {\nmbk_u64 blocks;\nmbk_u64 inside;\nmbk_u64 entries;\n"
-"bool descends;\n};\n\n\n"
-"MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
-"mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\nwhile (next < limit) {\n"
-"const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);\n"
-"tally.entries += behind != next;\ntally.descends |= behind < next;\nnext = behind;\n}\n}\n\n\n"
-"template <int ROWS>\n"
-"MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-"mbk_u64 block_row, mbk_extract_tally &tally) {\n"
-"mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
-"const mbk_u64 below = csr.rows - block_row * shape.high;\n"
-"const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;\nmbk_u32 found = 0;\n"
-"for (;;) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
-"if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\nreturn found;\n}\n"
-"if (least != MBK_EXTRACT_END) {\nconst mbk_u32 first = least / shape.wide * shape.wide;\n"
-"const mbk_u64 right = csr.cols - first;\nfound++;\n"
-"tally.inside += high * (right < shape.wide ? right : shape.wide);\n#pragma unroll\n"
-"for (int j = 0; j < ROWS; j++) {\n"
-"mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
-"tally);\n}\n}\n}\n}\n\nMBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {\n"
-"for (int d = 16; d > 0; d >>= 1) {\nown += mbk_shuffle_xor(MBK_ALL, own, d, 32);\n}\n"
-"return own;\n}\n\n\n\n",
-"MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
-"return spans * w + rest * w / high;\n}\n\n"
-"#include \"spmv/stages/extract_blocks_arguments.cuh\"\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {\n"
-"const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
-"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 items = (mbk_u64)a.windows * a.count;\n"
-"const mbk_u32 side_by_side = 32 / a.group;\nconst bool speaks = mbk_lane() % a.group == 0;\n"
-"mbk_extract_tally tally = {0, 0, 0, false};\n"
-"for (mbk_u64 first = warp * side_by_side; first < items;\n"
-"first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
-"const mbk_u64 item = first + mbk_lane() / a.group;\n"
-"const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n"
-"mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;\n"
-"const bool there = item < items && block_row < a.block_rows;\n"
-"const mbk_u64 place = there ? block_row : a.block_rows;\n"
-"const mbk_u32 found = a.high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
-": mbk_extract_row<1>(csr, shape, place, tally);\ntally.blocks += speaks ? found : 0;\n"
-"if (a.counts != 0) {\nconst mbk_u64 sum = mbk_extract_total(speaks ? found : 0);\n"
-"if (speaks && there) {\na.counts[block_row] = found;\n}\nif (mbk_lane() == 0 && sum > 0) {\n"
-"mbk_atomic_add(a.sums + first / MBK_CHUNK, sum);\n}\n}\n}\n"
-"const mbk_u64 blocks = mbk_extract_total(tally.blocks);\n"
-"const mbk_u64 inside = mbk_extract_total(speaks ? tally.inside : 0);\n"
-"const mbk_u64 entries = mbk_extract_total(tally.entries);\n",
-"const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);\n"
-"if (mbk_lane() == 0 && entries > 0) {\nmbk_atomic_add(a.answer, blocks);\n"
-"mbk_atomic_add(a.answer + 1, inside);\nmbk_atomic_add(a.answer + 2, entries);\n"
-"if (descends != 0) {\nmbk_atomic_add(a.answer + 3, (mbk_u64)1);\n}\n}\n}\n\n\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
-"mbk_u64 *all) {\nmbk_u64 sum = own, before = 0, total = 0;\n"
+static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
+"\n\n\n#ifndef MBK_GROUP\n"
+"#error \"include spmv/gpu/binned/binned.cu, which opens with the list of macros\"\n#endif\n\n"
+"#define MBK_BUILD_THREADS 512\n#define MBK_BUILD_TOGETHER 8\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_binned_part(mbk_u64 nnz) {\n"
+"const mbk_u64 left = nnz - (mbk_u64)mbk_block() * MBK_PART_NONZEROS;\n"
+"return left < MBK_PART_NONZEROS ? (mbk_u32)left : MBK_PART_NONZEROS;\n}\n\n\n\n"
+"MBK_DEVICE void mbk_binned_columns(const mbk_i32 *columns, mbk_u32 count, mbk_u32 at,\n"
+"mbk_u32 (&column)[MBK_BUILD_TOGETHER]) {\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
+"const mbk_u32 i = at + j * MBK_BUILD_THREADS;\n"
+"column[j] = (mbk_u32)(mbk_load(columns + (i < count ? i : at)) - MBK_BASE);\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_u32 strips,\n"
+"mbk_u32 *counts) {\nfor (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
+"counts[s] = 0;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < count; i += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\n"
+"mbk_u32 column[MBK_BUILD_TOGETHER];\nmbk_binned_columns(columns, count, i, column);\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
+"if (i + j * MBK_BUILD_THREADS < count) {\n"
+"mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n"
+"#include \"spmv/gpu/binned/build_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const counts = (mbk_u32 *)shared;\n"
+"mbk_u32 *const total = counts + a.strips;\nmbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n"
+"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n",
+"mbk_binned_part(a.nnz), a.strips, counts);\n"
+"for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
+"const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
+"a.runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;\nmine += groups;\n}\n"
+"mbk_atomic_add(total, mine);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
+"a.part_groups[mbk_block()] = *total;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_total(const mbk_binned_total_arguments a) {\n"
+"const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
+"mbk_u32 sum = 0;\nif (strip >= a.strips) {\nreturn;\n}\n"
+"for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {\n"
+"sum += mbk_load(a.runs + strip * a.parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n"
+"a.groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"mbk_binned_offsets(const mbk_binned_offsets_arguments a) {\n"
+"const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
+"if (strip >= a.strips) {\nreturn;\n}\nmbk_u32 start = mbk_load(a.strip_start + strip);\n"
+"for (mbk_u64 i = 0; i < a.parts; i += 32) {\n"
+"mbk_u32 *const at = a.runs + strip * a.parts + i + mbk_lane();\n"
+"const mbk_u32 own = i + mbk_lane() < a.parts ? *at : 0;\nmbk_u32 sum = own;\n"
 "for (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-"sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
-"warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
-"total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
-"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\n"
-"const mbk_u64 i = from + mbk_thread();\nmbk_u64 all;\nconst mbk_u64 before =\n"
-"mbk_extract_before(i < a.chunks ? a.sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
-"if (i < a.chunks) {\na.sums[i] = base + before;\n}\nbase += all;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\nmbk_u32 own[4];\n"
-"mbk_u64 all, sum = 0;\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
-"own[i] = first + i < a.block_rows ? a.counts[first + i] : 0;\nsum += own[i];\n}\n"
-"mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n",
-"#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
-"if (first + i <= a.block_rows && a.large != 0) {\n"
-"((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n"
-"} else if (first + i <= a.block_rows) {\n"
-"((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
-"struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n"
-"};\n\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
-"mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
-"if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
-"bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
-"const MBK_VALUE *values, const mbk_extract_target &to,\n"
-"MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n"
-"const mbk_u32 entries = shape.high * shape.wide;\nmbk_u64 bits = 0;\n"
-"while (next < first + shape.wide) {\nconst mbk_u32 column = next;\n"
-"MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-"next = mbk_extract_next(csr.col_ind, ++at, end);\nwhile (next == column) {\n"
-"sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
-"next = mbk_extract_next(csr.col_ind, ++at, end);\n}\nbits |= (mbk_u64)1 << (column - first);\n"
-"if (to.blocks != 0) {\nto.blocks[block * entries + r * shape.wide + column - first] = sum;\n"
-"}\n}\nif (to.masks != 0) {\n"
-"mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n"
-"}\n\ntemplate <int ROWS>\n"
-"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
-"const MBK_VALUE *values, const mbk_extract_target &to,\nmbk_u64 block_row, mbk_u64 block) {\n"
-"mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
-"for (;; block++) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
-"if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\nreturn;\n}\n"
-"if (least != MBK_EXTRACT_END) {\nconst mbk_u32 column = least / shape.wide;\n"
-"if (to.block_col != 0 && mbk_lane() % shape.group == 0) {\n"
-"to.block_col[block] = (mbk_i32)column;\n}\n#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
-"mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
-"column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {\n"
-"const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
-"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
-"const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;\n"
-"const mbk_u64 block_row = item < a.block_rows ? item : a.block_rows;\n"
-"const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]\n"
-": (mbk_u64)((const mbk_i32 *)a.block_ptr)[block_row];\nif (a.high > 32) {\n"
-"mbk_extract_fill_row<2>(csr, shape, a.values, to, block_row, block);\n} else {\n"
-"mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n",
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+"sum += (int)mbk_lane() >= d ? other : 0;\n}\nif (i + mbk_lane() < a.parts) {\n"
+"*at = start + sum - own;\n}\nstart += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n",
+"mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,\n"
+"*const run = start + a.strips, *const packs = run + a.strips;\n"
+"mbk_u16 *const columns = (mbk_u16 *)packs;\n"
+"const mbk_u32 part = mbk_block(), lane = mbk_lane(), count = mbk_binned_part(a.nnz);\n"
+"const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;\n"
+"const mbk_u32 here = mbk_load(a.part_start + part);\n"
+"const mbk_u32 all = (mbk_load(a.part_start + part + 1) - here) * (MBK_GROUP / 2);\n"
+"for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {\npacks[i] = 0;\n}\n"
+"mbk_binned_histogram(a.col_ind + first, count, a.strips, used);\nif (mbk_thread() < 32) {\n"
+"mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < a.strips; s += 32) {\n"
+"const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
+"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+"sum += (int)lane >= d ? other : 0;\n}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n"
+"}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n"
+"for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
+"run[s] = mbk_load(a.runs + (mbk_u64)s * mbk_grid() + part);\nused[s] = 0;\n}\n"
+"mbk_block_sync();\nfor (mbk_u32 from = mbk_thread(); from < count;\n"
+"from += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\nmbk_u32 column[MBK_BUILD_TOGETHER];\n"
+"mbk_binned_columns(a.col_ind + first, count, from, column);\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
+"const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;\n"
+"if (i < count) {\nmbk_u16 *const place = a.places + first + i;\nconst mbk_u32 at =\n",
+"a.again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
+"if (!a.again) {\n*place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
+"columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);\n}\n"
+"#if !MBK_PATTERN\n"
+"a.strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(a.values + first + i);\n"
+"#endif\n}\n}\n}\nmbk_block_sync();\nif (a.again) {\nreturn;\n}\n"
+"for (mbk_u32 s = mbk_thread() / 32; s < a.strips; s += MBK_BUILD_THREADS / 32) {\n"
+"const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
+"mbk_u32 *const to = (mbk_u32 *)(a.strip_col + (mbk_u64)run[s] * MBK_GROUP);\n"
+"for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {\n"
+"to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n}\n#if !MBK_PATTERN\n"
+"for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
+"a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
+"for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n"
+"}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_rows_arguments_cuh[] = {
-"\ntypedef struct mbk_rows_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+static const char *const mbi_source_spmv_gpu_binned_build_arguments_cuh[] = {
+"\ntypedef struct mbk_binned_count_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"mbk_u64 nnz;\nmbk_u32 strips;\nMBK_POINTER(mbk_u32) runs, part_groups;\n"
+"} mbk_binned_count_arguments;\n\ntypedef struct mbk_binned_total_arguments {\n"
+"MBK_POINTER(const mbk_u32) runs;\nmbk_u32 strips;\nmbk_u64 parts;\n"
+"MBK_POINTER(mbk_u32) groups;\n} mbk_binned_total_arguments;\n\n"
+"typedef struct mbk_binned_offsets_arguments {\nMBK_POINTER(mbk_u32) runs;\nmbk_u32 strips;\n"
+"mbk_u64 parts;\nMBK_POINTER(const mbk_u32) strip_start;\n} mbk_binned_offsets_arguments;\n\n"
+"typedef struct mbk_binned_fill_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nmbk_u64 nnz;\nmbk_u32 strips;\n"
+"MBK_POINTER(const mbk_u32) runs, part_start;\nMBK_POINTER(mbk_u16) strip_col;\n"
+"MBK_POINTER(MBK_VALUE) strip_values;\nMBK_POINTER(mbk_u32) target;\n"
+"MBK_POINTER(mbk_u16) places;\nmbk_u32 again;\n} mbk_binned_fill_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
+"#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
+"#include \"spmv/gpu/bsr/build.cuh\"\n\n#define MBK_PARTS MBK_BLOCK_ROWS\n"
+"#define MBK_ROW_NUMBER mbk_u32\n"
+"#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
+"#include \"spmv/shared/fixup.cuh\"\n\n\nstruct mbk_bsr_target {\nconst mbk_u32 *row_id;\n"
+"MBK_VECTOR *y;\nmbk_u64 rows;\nmbk_u32 part;\nbool writes;\n};\n\n"
+"MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK_COMPUTE sum,\n"
+"MBK_COMPUTE alpha, MBK_COMPUTE beta) {\nconst mbk_u32 *const row_id = to.row_id;\n"
+"const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;\n"
+"(void)row_id;\nif (to.writes && row < to.rows) {\n"
+"mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n}\n}\n\n\n\n\n"
+"template <int neighbours>\n"
+"MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
+"const mbk_u32 *row_id, const mbk_i32 *columns,\n"
+"const MBK_VALUE *values, const MBK_MASK *masks, const MBK_VECTOR *x,\n"
+"MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+"mbk_u64 rows, mbk_u64 cols, mbk_u64 tile, mbk_u32 strip,\n"
+"MBK_COMPUTE alpha, MBK_COMPUTE beta) {\nconst mbk_u32 lane = mbk_lane();\n"
+"const mbk_bsr_place at = mbk_bsr_where(lane);\n"
+"const mbk_u64 first_block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS;\n"
+"mbk_bsr_target to = {row_id, y, rows, strip * MBK_STRIP_ROWS + at.row, false};\n"
+"to.writes = lane < MBK_ACTIVE && at.col == 0 && to.part < MBK_BLOCK_ROWS;\n"
+"columns += tile * MBK_TILE_BLOCKS + at.slot * MBK_TOGETHER;\n"
+"const mbk_u64 group = (tile * MBK_STRIPS + strip) * MBK_GROUPS;\n(void)group;\n"
+"#if !MBK_PATTERN\n",
+"values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
+"#endif\n#if MBK_MASKED\nmasks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n#endif\n"
+"const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
+"mbk_u32 row_number = first;\nMBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n#pragma unroll 1\n"
+"for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {\n"
+"const mbk_u64 block = first_block + g * MBK_TOGETHER;\n"
+"const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;\n"
+"MBK_COMPUTE part[MBK_TOGETHER];\nif (alpha == (MBK_COMPUTE)0) {\nmbk_await();\n"
+"#pragma unroll\nfor (int u = 0; u < MBK_TOGETHER; u++) {\npart[u] = MBK_ZERO;\n}\n} else {\n"
+"mbk_bsr_group<neighbours>(\ncolumns + g * (MBK_TOGETHER * MBK_SLOTS),\n"
+"MBK_PATTERN ? values : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),\n"
+"masks + g * MBK_ACTIVE, x, cols, at, part);\n}\n#pragma unroll\n"
+"for (int u = 0; u < MBK_TOGETHER; u++) {\nsum = MBK_ADD(sum, part[u]);\nif (ends >> u & 1) {\n"
+"if (row_number == first) {\nhead = sum;\n} else {\n"
+"mbk_bsr_commit(to, row_number, sum, alpha, beta);\n}\nrow_number++;\nsum = MBK_ZERO;\n}\n}\n"
+"}\n\nconst mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);\n"
+"const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\nconst int distance =\n"
+"(int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
+"#pragma unroll\nfor (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
+"const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
+"if (distance >= d) {\nsum = MBK_ADD(other, sum);\n}\n}\nconst MBK_COMPUTE earlier =\n"
+"MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;\n",
+"const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;\nif (row_number != first) {\n"
+"head = at.slot > 0 ? MBK_ADD(earlier, head) : head;\n"
+"if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
+"mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\n"
+"firsts[carry] = head;\n}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\n"
+"tails[carry] = sum;\n}\n}\n\n#include \"spmv/gpu/bsr/bsr_arguments.cuh\"\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_bsr_product(const mbk_bsr_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
+"const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"const mbk_u64 tile = warp / MBK_STRIPS;\nconst mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);\n"
+"if (tile >= a.tiles) {\nreturn;\n}\n"
+"if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
+"mbk_bsr_run<MBK_NEIGHBOURS>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks,\n"
+"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n"
+"mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,\n"
+"a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {\n"
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
+"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n"
+"}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_bsr_bsr_arguments_cuh[] = {
+"\ntypedef struct mbk_bsr_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;\nMBK_POINTER(const mbk_i32) columns;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_MASK) masks;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 rows, cols, tiles;\nmbk_scalar alpha, beta;\n"
+"} mbk_bsr_product_arguments;\n\ntypedef struct mbk_bsr_fixup_arguments {\n"
+"MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;\n"
+"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 tiles, empty_rows, rows;\nmbk_scalar alpha, beta;\n} mbk_bsr_fixup_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
+"\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
+"#define MBK_BUILD_THREADS 256\n\n#include \"spmv/gpu/bsr/build_arguments.cuh\"\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule_arguments a) {\n"
+"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+"if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\n"
+"if (first < a.blocks) {\n"
+"mbk_u32 row_number = mbk_nonempty_search(a.row_start, a.ranks, first);\n"
+"for (; row_number < a.ranks; row_number++) {\n"
+"const mbk_u64 last = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1;\n"
+"if (last >= first + 32) {\nbreak;\n}\nbits |= 1u << (last - first);\n}\n}\n"
+"a.row_ends[at] = bits;\n}\nif (at <= a.slots) {\nconst mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
+"const mbk_u32 row_number =\n"
+"first < a.blocks ? mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;\n"
+"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n"
+"const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
+"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n"
+"const mbk_u64 tile = at / MBK_SLOTS;\na.slot_row[a.slots + 1 + tile] =\n"
+"end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;\n}\n}\n"
+"}\n\n\nstruct mbk_bsr_entry {\nmbk_u64 block;\nmbk_u32 offset;\nbool inside;\nmbk_u32 col;\n"
+"};\n\nMBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
+"mbk_u32 thread, mbk_u32 e) {\nconst mbk_bsr_place at = mbk_bsr_where(thread);\n"
+"const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;\n"
+"mbk_bsr_entry found;\n",
+"found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
+"e / MBK_LANE_COLS;\n"
+"found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
+"found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;\nfound.col = col;\n"
+"return found;\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_columns(const mbk_bsr_columns_arguments a) {\n"
+"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+"const mbk_u64 tile = at / MBK_TILE_BLOCKS;\n"
+"const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;\n"
+"const mbk_u32 slot = place / MBK_TOGETHER % MBK_SLOTS;\n"
+"const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);\nconst mbk_u64 block =\n"
+"tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
+"if (tile < a.tiles) {\n"
+"a.columns[at] = block < a.blocks ? mbk_load(a.col_ind + block) - MBK_BASE : 0;\n}\n}\n\n"
+"#if MBK_MASKED\n#define MBK_THERE(found) \\\n"
+"(mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >> \\\n"
+"(found).offset % 64 & \\\n1)\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_arguments a) {\n"
+"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+"const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
+"const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);\n"
+"const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;\n"
+"mbk_u32 bits = 0;\nif (tile >= a.tiles) {\nreturn;\n}\n"
+"for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\nconst mbk_bsr_entry found =\n"
+"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n",
+"if (found.block < a.blocks && found.inside && MBK_THERE(found)) {\nbits |= 1u << e;\n}\n}\n"
+"a.masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(found) true\n#endif\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_arguments a) {\n"
+"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+"const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
+"const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);\n"
+"const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);\n"
+"const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);\n"
+"const mbk_u64 tile = strip / MBK_STRIPS;\nmbk_pack<MBK_VALUE, MBK_PACK> pack;\n"
+"if (tile >= a.tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
+"const mbk_bsr_entry found =\n"
+"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
+"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n"
+"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);\n"
+"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n"
+"pack.at[k] = there && MBK_THERE(found)\n"
+"? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
+"mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_bsr_build_arguments_cuh[] = {
+"\ntypedef struct mbk_bsr_schedule_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
+"mbk_u32 ranks;\nmbk_u64 blocks, words, slots;\nMBK_POINTER(mbk_u32) row_ends, slot_row;\n"
+"} mbk_bsr_schedule_arguments;\n\ntypedef struct mbk_bsr_columns_arguments {\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 blocks, tiles;\nMBK_POINTER(mbk_i32) columns;\n"
+"} mbk_bsr_columns_arguments;\n\ntypedef struct mbk_bsr_masks_arguments {\n"
+"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 blocks, tiles;\nMBK_POINTER(MBK_MASK) masks;\n"
+"} mbk_bsr_masks_arguments;\n\ntypedef struct mbk_bsr_fill_arguments {\n"
 "MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\nmbk_scalar alpha, beta;\n"
-"} mbk_rows_product_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
-"\n\n\n\n\n\n\n#ifndef MBK_LANES\n"
-"#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n#endif\n"
-"#ifndef MBK_UNROLL\n"
-"#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n#endif\n"
-"#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
-"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n"
-"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n#include \"spmv/gpu/rows/arguments.cuh\"\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
-"const MBK_VALUE *values = a.values;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
-"const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n#if MBK_BY_ROW\nvalues += row;\n#endif\n"
-"mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
-"MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
-"for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
-"MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
-"if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
-"value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
-"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"#if MBK_PATTERN\nproduct[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));\n#else\n"
-"product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));\n#endif\n}\n"
-"}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"sum = MBK_ADD(sum, product[u]);\n}\n}\n}\n}\n#pragma unroll\n"
-"for (int d = MBK_LANES / 2; d > 0; d >>= 1) {\n"
-"sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n}\n"
-"if (lane == 0 && row < a.rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n",
+"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 cols, blocks, tiles;\n"
+"MBK_POINTER(MBK_VALUE) packs;\n} mbk_bsr_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
@@ -6346,422 +5922,6 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n#endif\n"
 "}\n#pragma unroll\nfor (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
 "sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_build_arguments_cuh[] = {
-"\ntypedef struct mbk_bsr_schedule_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"mbk_u32 ranks;\nmbk_u64 blocks, words, slots;\nMBK_POINTER(mbk_u32) row_ends, slot_row;\n"
-"} mbk_bsr_schedule_arguments;\n\ntypedef struct mbk_bsr_columns_arguments {\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 blocks, tiles;\nMBK_POINTER(mbk_i32) columns;\n"
-"} mbk_bsr_columns_arguments;\n\ntypedef struct mbk_bsr_masks_arguments {\n"
-"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 blocks, tiles;\nMBK_POINTER(MBK_MASK) masks;\n"
-"} mbk_bsr_masks_arguments;\n\ntypedef struct mbk_bsr_fill_arguments {\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 cols, blocks, tiles;\n"
-"MBK_POINTER(MBK_VALUE) packs;\n} mbk_bsr_fill_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
-"\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
-"#define MBK_BUILD_THREADS 256\n\n#include \"spmv/gpu/bsr/build_arguments.cuh\"\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule_arguments a) {\n"
-"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
-"if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\n"
-"if (first < a.blocks) {\n"
-"mbk_u32 row_number = mbk_nonempty_search(a.row_start, a.ranks, first);\n"
-"for (; row_number < a.ranks; row_number++) {\n"
-"const mbk_u64 last = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1;\n"
-"if (last >= first + 32) {\nbreak;\n}\nbits |= 1u << (last - first);\n}\n}\n"
-"a.row_ends[at] = bits;\n}\nif (at <= a.slots) {\nconst mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
-"const mbk_u32 row_number =\n"
-"first < a.blocks ? mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;\n"
-"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n"
-"const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
-"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n"
-"const mbk_u64 tile = at / MBK_SLOTS;\na.slot_row[a.slots + 1 + tile] =\n"
-"end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;\n}\n}\n"
-"}\n\n\nstruct mbk_bsr_entry {\nmbk_u64 block;\nmbk_u32 offset;\nbool inside;\nmbk_u32 col;\n"
-"};\n\nMBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
-"mbk_u32 thread, mbk_u32 e) {\nconst mbk_bsr_place at = mbk_bsr_where(thread);\n"
-"const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;\n"
-"mbk_bsr_entry found;\n",
-"found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
-"e / MBK_LANE_COLS;\n"
-"found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
-"found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;\nfound.col = col;\n"
-"return found;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_columns(const mbk_bsr_columns_arguments a) {\n"
-"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
-"const mbk_u64 tile = at / MBK_TILE_BLOCKS;\n"
-"const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;\n"
-"const mbk_u32 slot = place / MBK_TOGETHER % MBK_SLOTS;\n"
-"const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);\nconst mbk_u64 block =\n"
-"tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
-"if (tile < a.tiles) {\n"
-"a.columns[at] = block < a.blocks ? mbk_load(a.col_ind + block) - MBK_BASE : 0;\n}\n}\n\n"
-"#if MBK_MASKED\n#define MBK_THERE(found) \\\n"
-"(mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >> \\\n"
-"(found).offset % 64 & \\\n1)\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_arguments a) {\n"
-"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
-"const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
-"const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);\n"
-"const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;\n"
-"mbk_u32 bits = 0;\nif (tile >= a.tiles) {\nreturn;\n}\n"
-"for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\nconst mbk_bsr_entry found =\n"
-"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n",
-"if (found.block < a.blocks && found.inside && MBK_THERE(found)) {\nbits |= 1u << e;\n}\n}\n"
-"a.masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(found) true\n#endif\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_arguments a) {\n"
-"const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
-"const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
-"const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);\n"
-"const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);\n"
-"const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);\n"
-"const mbk_u64 tile = strip / MBK_STRIPS;\nmbk_pack<MBK_VALUE, MBK_PACK> pack;\n"
-"if (tile >= a.tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
-"const mbk_bsr_entry found =\n"
-"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
-"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n"
-"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);\n"
-"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n"
-"pack.at[k] = there && MBK_THERE(found)\n"
-"? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
-"mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_bsr_arguments_cuh[] = {
-"\ntypedef struct mbk_bsr_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;\nMBK_POINTER(const mbk_i32) columns;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_MASK) masks;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 rows, cols, tiles;\nmbk_scalar alpha, beta;\n"
-"} mbk_bsr_product_arguments;\n\ntypedef struct mbk_bsr_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, empty_rows, rows;\nmbk_scalar alpha, beta;\n} mbk_bsr_fixup_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
-"#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
-"#include \"spmv/gpu/bsr/build.cuh\"\n\n#define MBK_PARTS MBK_BLOCK_ROWS\n"
-"#define MBK_ROW_NUMBER mbk_u32\n"
-"#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
-"#include \"spmv/shared/fixup.cuh\"\n\n\nstruct mbk_bsr_target {\nconst mbk_u32 *row_id;\n"
-"MBK_VECTOR *y;\nmbk_u64 rows;\nmbk_u32 part;\nbool writes;\n};\n\n"
-"MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK_COMPUTE sum,\n"
-"MBK_COMPUTE alpha, MBK_COMPUTE beta) {\nconst mbk_u32 *const row_id = to.row_id;\n"
-"const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;\n"
-"(void)row_id;\nif (to.writes && row < to.rows) {\n"
-"mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n}\n}\n\n\n\n\n"
-"template <int neighbours>\n"
-"MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
-"const mbk_u32 *row_id, const mbk_i32 *columns,\n"
-"const MBK_VALUE *values, const MBK_MASK *masks, const MBK_VECTOR *x,\n"
-"MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-"mbk_u64 rows, mbk_u64 cols, mbk_u64 tile, mbk_u32 strip,\n"
-"MBK_COMPUTE alpha, MBK_COMPUTE beta) {\nconst mbk_u32 lane = mbk_lane();\n"
-"const mbk_bsr_place at = mbk_bsr_where(lane);\n"
-"const mbk_u64 first_block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS;\n"
-"mbk_bsr_target to = {row_id, y, rows, strip * MBK_STRIP_ROWS + at.row, false};\n"
-"to.writes = lane < MBK_ACTIVE && at.col == 0 && to.part < MBK_BLOCK_ROWS;\n"
-"columns += tile * MBK_TILE_BLOCKS + at.slot * MBK_TOGETHER;\n"
-"const mbk_u64 group = (tile * MBK_STRIPS + strip) * MBK_GROUPS;\n(void)group;\n"
-"#if !MBK_PATTERN\n",
-"values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
-"#endif\n#if MBK_MASKED\nmasks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n#endif\n"
-"const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
-"mbk_u32 row_number = first;\nMBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n#pragma unroll 1\n"
-"for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {\n"
-"const mbk_u64 block = first_block + g * MBK_TOGETHER;\n"
-"const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;\n"
-"MBK_COMPUTE part[MBK_TOGETHER];\nif (alpha == (MBK_COMPUTE)0) {\nmbk_await();\n"
-"#pragma unroll\nfor (int u = 0; u < MBK_TOGETHER; u++) {\npart[u] = MBK_ZERO;\n}\n} else {\n"
-"mbk_bsr_group<neighbours>(\ncolumns + g * (MBK_TOGETHER * MBK_SLOTS),\n"
-"MBK_PATTERN ? values : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),\n"
-"masks + g * MBK_ACTIVE, x, cols, at, part);\n}\n#pragma unroll\n"
-"for (int u = 0; u < MBK_TOGETHER; u++) {\nsum = MBK_ADD(sum, part[u]);\nif (ends >> u & 1) {\n"
-"if (row_number == first) {\nhead = sum;\n} else {\n"
-"mbk_bsr_commit(to, row_number, sum, alpha, beta);\n}\nrow_number++;\nsum = MBK_ZERO;\n}\n}\n"
-"}\n\nconst mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);\n"
-"const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\nconst int distance =\n"
-"(int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
-"#pragma unroll\nfor (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
-"const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
-"if (distance >= d) {\nsum = MBK_ADD(other, sum);\n}\n}\nconst MBK_COMPUTE earlier =\n"
-"MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;\n",
-"const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;\nif (row_number != first) {\n"
-"head = at.slot > 0 ? MBK_ADD(earlier, head) : head;\n"
-"if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
-"mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\n"
-"firsts[carry] = head;\n}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\n"
-"tails[carry] = sum;\n}\n}\n\n#include \"spmv/gpu/bsr/bsr_arguments.cuh\"\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_bsr_product(const mbk_bsr_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
-"const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"const mbk_u64 tile = warp / MBK_STRIPS;\nconst mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);\n"
-"if (tile >= a.tiles) {\nreturn;\n}\n"
-"if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
-"mbk_bsr_run<MBK_NEIGHBOURS>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks,\n"
-"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n"
-"mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,\n"
-"a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {\n"
-"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
-"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n"
-"}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_pages_cuh[] = {
-"\n\n\n\n\n#define MBK_PAGE 2048u\n#define MBK_PAGES 32\n#define MBK_NO_PAGE 0xffffu\n"
-"#define MBK_PAGE_SLOTS 64\n\n#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n"
-"#define MBK_PAGE_EMPTY 0xffffffffu\n\n\nMBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
-"set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;\nif (mbk_lane() == 0) {\n"
-"set[MBK_PAGE_SLOTS] = 0;\n}\nmbk_warp_sync(0xffffffffu);\n}\n\n\n\n"
-"MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {\n"
-"const mbk_u32 page = column / MBK_PAGE;\nmbk_u32 at = page * 2654435761u >> 26;\n"
-"if (page >= MBK_NO_PAGE) {\nmbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);\nreturn;\n"
-"}\nwhile (mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-"mbk_u32 there = mbk_peek(set + at);\nif (there == MBK_PAGE_EMPTY) {\n"
-"there = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);\nif (there == MBK_PAGE_EMPTY) {\n"
-"mbk_atomic_add(set + MBK_PAGE_SLOTS, 1u);\n}\n}\n"
-"if (there == MBK_PAGE_EMPTY || there == page) {\nbreak;\n}\nat = (at + 1) % MBK_PAGE_SLOTS;\n"
-"}\n}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {\n"
-"const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;\nmbk_warp_sync(0xffffffffu);\n"
-"const mbk_u32 low = set[lane], high = set[32 + lane];\n"
-"const bool fits = set[MBK_PAGE_SLOTS] <= MBK_PAGES;\n"
-"const mbk_u32 lows = mbk_ballot(0xffffffffu, low != MBK_PAGE_EMPTY);\n"
-"const mbk_u32 highs = mbk_ballot(0xffffffffu, high != MBK_PAGE_EMPTY);\n"
-"const mbk_u32 count = (mbk_u32)(mbk_popcount(lows) + mbk_popcount(highs));\nif (!fits) {\n"
-"return MBK_NO_PAGE;\n}\nmbk_warp_sync(0xffffffffu);\nif (low != MBK_PAGE_EMPTY) {\n"
-"set[mbk_popcount(lows & before)] = low;\n}\nif (high != MBK_PAGE_EMPTY) {\n"
-"set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;\n}\n",
-"mbk_warp_sync(0xffffffffu);\nconst mbk_u32 own = lane < count ? set[lane] : MBK_PAGE_EMPTY;\n"
-"mbk_u32 rank = 0;\nfor (int i = 0; i < MBK_PAGES; i++) {\n"
-"rank += mbk_shuffle(0xffffffffu, own, i, 32) < own;\n}\nmbk_warp_sync(0xffffffffu);\n"
-"set[lane < count ? rank : lane] = own;\nmbk_warp_sync(0xffffffffu);\nreturn set[lane];\n"
-"}\n\n\nMBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {\n"
-"mbk_u32 place = 0;\n#pragma unroll\nfor (int step = MBK_PAGES / 2; step > 0; step /= 2) {\n"
-"place += list[place + step] <= column / MBK_PAGE ? step : 0;\n}\n"
-"return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);\n}\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\nreturn (page - mbk_lane()) * MBK_PAGE;\n"
-"}\n\n\nMBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
-"return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_sample_arguments_cuh[] = {
-"\ntypedef struct mbk_arrays_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nmbk_u32 shift;\n"
-"MBK_POINTER(mbk_u32) sectors, narrow;\n} mbk_arrays_sample_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_sample_cuh[] = {
-"\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"spmv/shared/pages.cuh\"\n\n#define MBK_SAMPLE_WINDOW 8192\n"
-"#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
-"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
-"MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {\n"
-"const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
-"mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
-"mbk_u32 there = mbk_peek(table + at);\nif (there == 0xffffffffu) {\n"
-"there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n}\n"
-"if (there == 0xffffffffu || there == sector) {\nreturn there != sector;\n}\n"
-"at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
-"mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {\n"
-"const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
-"const mbk_u64 first = (nnz - most) / windows * mbk_block();\nmbk_u32 found = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
-"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
-"mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
-"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
-"}\n#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"found += mbk_arrays_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n",
-"found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
-"const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
-"const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\nmbk_page_begin(set);\n"
-"for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
-"k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {\n"
-"mbk_u32 column[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);\n"
-"}\n#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
-"if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-"mbk_atomic_add(narrow, 1u);\n}\n}\n\n"
-"#include \"spmv/shared/sample_arguments.cuh\"\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
-"mbk_arrays_sample(const mbk_arrays_sample_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const words = (mbk_u32 *)shared;\n"
-"const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
-"if (mbk_block() < windows) {\n"
-"mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
-"} else if (warp < 8) {\n"
-"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
-"mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
-"words + warp * MBK_PAGE_SET);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_build_arguments_cuh[] = {
-"\ntypedef struct mbk_sliced_order_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows;\nMBK_POINTER(mbk_u32) length, row_id;\n} mbk_sliced_order_arguments;\n\n"
-"typedef struct mbk_sliced_width_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const mbk_u32) length, row_id;\n"
-"mbk_u64 slices;\nMBK_POINTER(mbk_u32) width;\nMBK_POINTER(mbk_u16) pages;\n"
-"MBK_POINTER(mbk_u32) column_width;\n} mbk_sliced_width_arguments;\n\n"
-"typedef struct mbk_sliced_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
-"MBK_POINTER(const mbk_u32) length, row_id;\nmbk_u64 slices;\nMBK_POINTER(mbk_u16) columns;\n"
-"MBK_POINTER(MBK_VALUE) sliced_values;\n} mbk_sliced_fill_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
-"\n\n#ifndef MBK_WINDOW\n"
-"#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
-"#define MBK_AHEAD 4\n\n#include \"spmv/gpu/sliced/build_arguments.cuh\"\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments given) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\nconst mbk_u64 row = first + i;\n"
-"const mbk_u64 count =\n"
-"row < given.rows ? (mbk_u64)(given.row_ptr[row + 1] - given.row_ptr[row]) : 0;\n"
-"keys[i] = (0xffffffffull - count) << 32 | i;\n}\nmbk_block_sync();\n#if MBK_SORTED\n"
-"for (mbk_u32 run = 2; run <= MBK_WINDOW; run *= 2) {\n"
-"for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
-"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
-"const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
-"keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
-"if (first + i < (given.rows + 31) / 32 * 32) {\n"
-"given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
-"const mbk_u64 row = first + (mbk_u32)keys[i];\n"
-"given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;\n#endif\n}\n}\n"
-"}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(const mbk_sliced_width_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n",
-"const mbk_u32 count = a.length[place];\nmbk_page_begin(set);\nif (count > 0) {\n"
-"#if MBK_SORTED\nconst mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n"
-"#endif\nconst mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
-"for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n\nmbk_u32 column[MBK_AHEAD];\n"
-"#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
-"const mbk_u32 k = at + u < count ? at + u : count - 1;\n"
-"column[u] = (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE);\n}\n#pragma unroll\n"
-"for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\nmbk_page_add(set, column[u]);\n}\n}\n}\n"
-"mbk_u32 most = count;\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
-"most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
-"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
-"most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
-"a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
-"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
-"const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
-"if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n"
-"}\nmbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"codes.at[j] = mbk_page_code(list, column.at[j]);\n}\nmbk_store_pack(columns + slot, codes);\n"
-"}\n\n#define MBK_FILL 4\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {\n"
-"mbk_u16 *columns = a.columns;\nMBK_VALUE *sliced_values = a.sliced_values;\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n",
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
-"const mbk_u32 count = a.length[place];\nlist[mbk_lane()] = mbk_load(a.pages + place);\n"
-"mbk_warp_sync(MBK_ALL);\nif (count == 0) {\nreturn;\n}\n#if MBK_SORTED\n"
-"const mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
-"const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
-"columns += (mbk_u64)a.column_start[slice] * 32;\n#if !MBK_PATTERN\n"
-"sliced_values += (mbk_u64)a.slice_start[slice] * 32;\n#endif\n\n"
-"for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
-"mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];\n#if !MBK_PATTERN\n"
-"mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
-"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
-"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
-"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
-"#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
-"const mbk_u32 k = at + u * MBK_PACK;\n"
-"const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\n"
-"if (k >= count) {\nbreak;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n"
-"#if !MBK_PATTERN\nmbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_sliced_arguments_cuh[] = {
-"\ntypedef struct mbk_sliced_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
-"MBK_POINTER(const mbk_u32) length, row_id;\nMBK_POINTER(const mbk_u16) columns;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_scalar alpha, beta;\n} mbk_sliced_product_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
-"\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n"
-"#error \"define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW\"\n"
-"#endif\n#ifndef MBK_UNROLL\n"
-"#error \"define MBK_UNROLL: loads of values that one lane keeps in flight\"\n#endif\n"
-"#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
-"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#if MBK_STREAMING\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n"
-"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n#define MBK_ALL 0xffffffffu\n"
-"#define MBK_WINDOW 1024\n#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n"
-"#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
-"return mbk_page_column(base, code);\n}\n"
-"MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\nreturn column;\n}\n\n\n\n\n"
-"template <class T>\n"
-"MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,\n"
-"const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,\nmbk_u32 width) {\n"
-"MBK_COMPUTE sum = MBK_ZERO;\nfor (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {\n"
-"mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
-"mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\n"
-"if (k < count) {\ncolumn[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n"
-"#if !MBK_PATTERN\nvalue[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n",
-"#endif\n}\n}\nMBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n"
-"if (at + u * MBK_PACK + j < count) {\n#if MBK_PATTERN\n"
-"product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n#else\n"
-"product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n"
-"}\n}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\n"
-"return sum;\n}\n\n#include \"spmv/gpu/sliced/sliced_arguments.cuh\"\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {\n"
-"const mbk_u16 *columns = a.columns;\nconst MBK_VALUE *values = a.values;\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
-"const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
-"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
-"const mbk_u32 page = mbk_load(a.pages + thread);\n"
-"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
-"factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
-"columns += (mbk_u64)start * 32;\n#if !MBK_PATTERN\n"
-"values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
-"#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"mbk_await();\nMBK_STOP_HERE\n",
-"const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
-"? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
-"values, a.x, 0, count, width / 2)\n"
-": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,\n"
-"mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
-"const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
-"if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_cb_arguments_cuh[] = {
@@ -6928,12 +6088,85 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "sum = MBK_ADD(sum, partial[i]);\n}\nMBK_COMMIT(row, sum);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_many_copies_arguments_cuh[] = {
-"\ntypedef struct mbk_many_collect_arguments {\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"mbk_u64 ldx, cols;\nMBK_POINTER(MBK_VECTOR) copy;\nmbk_scalar alpha, beta;\n"
-"} mbk_many_collect_arguments;\n\ntypedef struct mbk_many_spread_arguments {\n"
-"MBK_POINTER(const MBK_VECTOR) copy;\nmbk_u64 rows;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\n"
-"mbk_scalar alpha, beta;\n} mbk_many_spread_arguments;\n",
+static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
+"\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
+"#include \"spmv/gpu/hubs/build_arguments.cuh\"\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(const mbk_hubs_assign_arguments a) {\n"
+"const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+"const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
+"const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);\nmbk_u32 first = 0;\n"
+"if (hubs != 0 && mbk_lane() == 0) {\n"
+"first = mbk_atomic_add(a.taken, (mbk_u32)mbk_popcount(hubs));\n}\n"
+"first = mbk_shuffle(MBK_ALL, first, 0, 32);\nif (column < a.cols) {\n"
+"const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));\n"
+"const bool taking = hub && number < a.room;\nif (taking) {\n"
+"a.hub_col[number] = (mbk_u32)column;\n}\n"
+"a.code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_encode(const mbk_hubs_encode_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_hubs_build_arguments_cuh[] = {
+"\ntypedef struct mbk_hubs_assign_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
+"mbk_u64 cols;\nmbk_u32 least, room;\nMBK_POINTER(mbk_i32) code;\n"
+"MBK_POINTER(mbk_u32) hub_col, taken;\n} mbk_hubs_assign_arguments;\n\n"
+"typedef struct mbk_hubs_encode_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"mbk_u64 nnz;\nMBK_POINTER(const mbk_i32) code;\nMBK_POINTER(mbk_i32) codes;\n"
+"} mbk_hubs_encode_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n"
+"#error \"define MBK_HUBS: the number of hubs that fit in shared memory\"\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"#include \"spmv/gpu/scan/tile.cuh\"\n\nstruct mbk_hubs_source {\nconst MBK_VECTOR *x, *hubs;\n"
+"};\n\nMBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
+"return code < 0 ? source.hubs[~code] : mbk_load_after_wait(source.x + code);\n}\n"
+"#define MBK_SOURCE mbk_hubs_source\n"
+"#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
+"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n"
+"#include \"spmv/gpu/scan/fixup.cuh\"\n\n#include \"spmv/gpu/hubs/build.cuh\"\n\n\n\n"
+"template <bool adds>\n"
+"MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+"const mbk_u32 *row_id, const mbk_i32 *codes,\n"
+"const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
+"const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+"MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n"
+"MBK_SCALAR beta, MBK_VECTOR *shared) {\n"
+"MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\nmbk_await();\n"
+"const mbk_hubs_source source = {x, shared};\nif (!MBK_VANISHES(alpha)) {\n"
+"for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
+"shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
+"for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
+"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
+"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
+"#include \"spmv/gpu/hubs/hubs_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_hubs_product(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
+"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
+"a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
+"MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_hubs_sum(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
+"a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,\n"
+"(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_hubs_hubs_arguments_cuh[] = {
+"\ntypedef struct mbk_hubs_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) codes;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const mbk_u32) hub_col;\nmbk_u32 hub_count;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
+"mbk_scalar alpha, beta;\n} mbk_hubs_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
@@ -6955,6 +6188,14 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (c + j < MBK_VECTORS) {\n"
 "MBK_COMMIT((c + j) * a.ldy + i, (MBK_COMPUTE)pack.at[j]);\n}\n}\n}\n}\n}\n#endif\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_many_copies_arguments_cuh[] = {
+"\ntypedef struct mbk_many_collect_arguments {\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"mbk_u64 ldx, cols;\nMBK_POINTER(MBK_VECTOR) copy;\nmbk_scalar alpha, beta;\n"
+"} mbk_many_collect_arguments;\n\ntypedef struct mbk_many_spread_arguments {\n"
+"MBK_POINTER(const MBK_VECTOR) copy;\nmbk_u64 rows;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\n"
+"mbk_scalar alpha, beta;\n} mbk_many_spread_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
@@ -7027,92 +6268,6 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "sum[c][j] = MBK_ADD(sum[c][j], (MBK_COMPUTE)factor[c].at[j]);\n#else\nsum[c][j] =\n"
 "mbk_fused((MBK_COMPUTE)mbk_value(value), (MBK_COMPUTE)factor[c].at[j], sum[c][j]);\n#endif\n"
 "}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
-"\n#ifndef MBK_RUN\n"
-"#error \"include spmv/gpu/many/many.cu, which opens with the list of macros\"\n#endif\n\n\n"
-"MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
-"#pragma unroll\nfor (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (mbk_many_column(c) < MBK_WIDTH) {\n"
-"carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n}\n}\n}\n}\n\n\n\n\n\n"
-"#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n#define MBK_STAGE_BYTES \\\n"
-"(MBK_TEAMS * \\\n"
-"(4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n\n"
-"template <bool full, class T>\n"
-"MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {\n"
-"const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;\n"
-"constexpr int in_flight = full ? 32 : 2;\n#pragma unroll in_flight\n"
-"for (mbk_u32 i = 0; i < all; i += 32 * n) {\n"
-"const mbk_u32 k = i + n * mbk_lane(), run = k / MBK_PIECE, in = k % MBK_PIECE;\n"
-"const mbk_u32 at = run * MBK_RUN + piece + in;\nT *const to = stage + run * MBK_GAP(T) + in;\n"
-"if (all % (32 * n) != 0 && k >= all) {\ncontinue;\n}\nif (full && MBK_ALIGNED) {\n"
-"mbk_copy_ahead(to, from + at);\n} else {\n"
-"*to = full || at < left ? MBK_MATRIX_LOAD(from + at) : (T)0;\n}\n}\n}\n\n\n"
-"template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {\n"
-"const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;\n#pragma unroll\n"
-"for (int u = 0; u < N; u += at_once) {\n"
-"const mbk_pack<T, at_once> pack = *(const mbk_pack<T, at_once> *)(from + u);\n#pragma unroll\n"
-"for (int j = 0; j < at_once; j++) {\nsome[u + j] = pack.at[j];\n}\n}\n}\n\n\n\n\n\n\n\n",
-"struct mbk_many_walk {\nmbk_many_row sum;\nmbk_many_sums *held;\nmbk_u32 count;\n"
-"mbk_u32 row_number;\n};\n#define MBK_HELD 5\n"
-"#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n\n"
-"MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {\n"
-"#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n"
-"const mbk_many_sums pack = walk.held[(which * MBK_CHUNKS + c) * 32];\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\nsum[c][j] = pack.at[j];\n}\n}\n}\n\n\n"
-"template <bool packed>\n"
-"MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
-"mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n(void)row_id;\n#pragma unroll 1\n"
-"for (mbk_u32 i = 1; i < walk.count; i++) {\nconst mbk_u64 row = MBK_ROW_OF(walk.row_number);\n"
-"mbk_many_row sum;\nmbk_many_held(walk, i, sum);\n"
-"mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\nwalk.row_number++;\n}\n"
-"walk.count = walk.count > 0 ? 1 : 0;\n}\n\n"
-"MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {\nif (ends) {\n#pragma unroll\n"
-"for (int c = 0; c < MBK_CHUNKS; c++) {\nmbk_many_sums pack;\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\npack.at[j] = walk.sum[c][j];\n}\n"
-"walk.held[(walk.count * MBK_CHUNKS + c) * 32] = pack;\n}\n}\nwalk.count += ends ? 1 : 0;\n"
-"#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\nwalk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n}\n"
-"}\n}\n\n\n\n#define MBK_ROUND (MBK_HELD - 1)\n\n\n\ntemplate <bool packed, bool full>\n"
-"MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,\n"
-"unsigned char *stage, mbk_u32 ends, const MBK_VECTOR *x,\n",
-"mbk_u32 x_step, mbk_many_walk &walk, const mbk_u32 *row_id,\n"
-"MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-"const mbk_u32 team = mbk_lane() / MBK_TEAM;\n"
-"const mbk_u32 count = left > team * MBK_RUN ? (mbk_u32)(left - team * MBK_RUN) : 0;\n"
-"mbk_i32 *const columns = (mbk_i32 *)stage;\n"
-"MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_TEAMS * MBK_GAP(mbk_i32));\n"
-"#pragma unroll 1\nfor (mbk_u32 piece = 0; piece < MBK_RUN; piece += MBK_PIECE) {\n"
-"mbk_warp_sync(MBK_ALL);\nmbk_many_stage<full>(columns, col_ind, piece, left);\n"
-"if (!MBK_PATTERN) {\nmbk_many_stage<full>(factors, values, piece, left);\n}\n"
-"mbk_copy_wait();\nmbk_warp_sync(MBK_ALL);\nmbk_await();\n#pragma unroll 1\n"
-"for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {\n"
-"const mbk_u32 at = piece + in, there = at < count ? count - at : 0;\nconst mbk_u32 word =\n"
-"mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS + at / 32), 32) >> at % 32;\n"
-"mbk_i32 column[MBK_UNROLL];\nmbk_many_factors factor;\n"
-"mbk_many_take(columns + team * MBK_GAP(mbk_i32) + in, column);\n"
-"mbk_many_gather<packed, full>(column, there, x, x_step, factor);\n#pragma unroll\n"
-"for (int r = 0; r < MBK_UNROLL; r += MBK_ROUND) {\nMBK_VALUE value[MBK_ROUND] = {};\n"
-"const mbk_u32 more = (mbk_u32)mbk_popcount(word >> r & ((1u << MBK_ROUND) - 1));\n"
-"if (mbk_ballot(MBK_ALL, walk.count + more > MBK_HELD) != 0) {\n"
-"mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);\n}\nif (!MBK_PATTERN) {\n"
-"mbk_many_take(factors + team * MBK_GAP(MBK_VALUE) + in + r, value);\n}\n#pragma unroll\n"
-"for (int u = 0; u < MBK_ROUND; u++) {\nif (full || (mbk_u32)(r + u) < there) {\n"
-"mbk_many_add(value[u], factor[r + u], walk.sum);\n}\n"
-"mbk_many_end(walk, (word >> (r + u) & 1) != 0);\n}\n}\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_many_arguments_cuh[] = {
-"\ntypedef struct mbk_many_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
-"mbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n} mbk_many_product_arguments;\n\n"
-"typedef struct mbk_many_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 ldy, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_many_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
@@ -7199,11 +6354,16 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_many_rows_arguments_cuh[] = {
-"\ntypedef struct mbk_rows_many_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 ldy, rows, nnz;\nmbk_scalar alpha, beta;\n} mbk_rows_many_arguments;\n",
+static const char *const mbi_source_spmv_gpu_many_many_arguments_cuh[] = {
+"\ntypedef struct mbk_many_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
+"mbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n} mbk_many_product_arguments;\n\n"
+"typedef struct mbk_many_fixup_arguments {\n"
+"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
+"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 ldy, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_many_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
@@ -7266,12 +6426,1839 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_reorder_arguments_cuh[] = {
-"\ntypedef struct mbk_reorder_gather_arguments {\nMBK_POINTER(const mbk_i32) order;\n"
-"MBK_POINTER(const MBK_VECTOR) from;\nMBK_POINTER(MBK_VECTOR) to;\nmbk_u64 count;\n"
-"} mbk_reorder_gather_arguments;\n\ntypedef struct mbk_reorder_values_arguments {\n"
-"MBK_POINTER(const MBK_PLACE) places;\nMBK_POINTER(const MBK_VALUE) from;\n"
-"MBK_POINTER(MBK_VALUE) to;\nmbk_u64 count;\n} mbk_reorder_values_arguments;\n",
+static const char *const mbi_source_spmv_gpu_many_rows_arguments_cuh[] = {
+"\ntypedef struct mbk_rows_many_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 ldy, rows, nnz;\nmbk_scalar alpha, beta;\n} mbk_rows_many_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
+"\n#ifndef MBK_RUN\n"
+"#error \"include spmv/gpu/many/many.cu, which opens with the list of macros\"\n#endif\n\n\n"
+"MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
+"#pragma unroll\nfor (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (mbk_many_column(c) < MBK_WIDTH) {\n"
+"carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n}\n}\n}\n}\n\n\n\n\n\n"
+"#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n#define MBK_STAGE_BYTES \\\n"
+"(MBK_TEAMS * \\\n"
+"(4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n\n"
+"template <bool full, class T>\n"
+"MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {\n"
+"const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;\n"
+"constexpr int in_flight = full ? 32 : 2;\n#pragma unroll in_flight\n"
+"for (mbk_u32 i = 0; i < all; i += 32 * n) {\n"
+"const mbk_u32 k = i + n * mbk_lane(), run = k / MBK_PIECE, in = k % MBK_PIECE;\n"
+"const mbk_u32 at = run * MBK_RUN + piece + in;\nT *const to = stage + run * MBK_GAP(T) + in;\n"
+"if (all % (32 * n) != 0 && k >= all) {\ncontinue;\n}\nif (full && MBK_ALIGNED) {\n"
+"mbk_copy_ahead(to, from + at);\n} else {\n"
+"*to = full || at < left ? MBK_MATRIX_LOAD(from + at) : (T)0;\n}\n}\n}\n\n\n"
+"template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {\n"
+"const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;\n#pragma unroll\n"
+"for (int u = 0; u < N; u += at_once) {\n"
+"const mbk_pack<T, at_once> pack = *(const mbk_pack<T, at_once> *)(from + u);\n#pragma unroll\n"
+"for (int j = 0; j < at_once; j++) {\nsome[u + j] = pack.at[j];\n}\n}\n}\n\n\n\n\n\n\n\n",
+"struct mbk_many_walk {\nmbk_many_row sum;\nmbk_many_sums *held;\nmbk_u32 count;\n"
+"mbk_u32 row_number;\n};\n#define MBK_HELD 5\n"
+"#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n\n"
+"MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {\n"
+"#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n"
+"const mbk_many_sums pack = walk.held[(which * MBK_CHUNKS + c) * 32];\n#pragma unroll\n"
+"for (int j = 0; j < MBK_SPAN; j++) {\nsum[c][j] = pack.at[j];\n}\n}\n}\n\n\n"
+"template <bool packed>\n"
+"MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
+"mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n(void)row_id;\n#pragma unroll 1\n"
+"for (mbk_u32 i = 1; i < walk.count; i++) {\nconst mbk_u64 row = MBK_ROW_OF(walk.row_number);\n"
+"mbk_many_row sum;\nmbk_many_held(walk, i, sum);\n"
+"mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\nwalk.row_number++;\n}\n"
+"walk.count = walk.count > 0 ? 1 : 0;\n}\n\n"
+"MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {\nif (ends) {\n#pragma unroll\n"
+"for (int c = 0; c < MBK_CHUNKS; c++) {\nmbk_many_sums pack;\n#pragma unroll\n"
+"for (int j = 0; j < MBK_SPAN; j++) {\npack.at[j] = walk.sum[c][j];\n}\n"
+"walk.held[(walk.count * MBK_CHUNKS + c) * 32] = pack;\n}\n}\nwalk.count += ends ? 1 : 0;\n"
+"#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_SPAN; j++) {\nwalk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n}\n"
+"}\n}\n\n\n\n#define MBK_ROUND (MBK_HELD - 1)\n\n\n\ntemplate <bool packed, bool full>\n"
+"MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,\n"
+"unsigned char *stage, mbk_u32 ends, const MBK_VECTOR *x,\n",
+"mbk_u32 x_step, mbk_many_walk &walk, const mbk_u32 *row_id,\n"
+"MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+"const mbk_u32 team = mbk_lane() / MBK_TEAM;\n"
+"const mbk_u32 count = left > team * MBK_RUN ? (mbk_u32)(left - team * MBK_RUN) : 0;\n"
+"mbk_i32 *const columns = (mbk_i32 *)stage;\n"
+"MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_TEAMS * MBK_GAP(mbk_i32));\n"
+"#pragma unroll 1\nfor (mbk_u32 piece = 0; piece < MBK_RUN; piece += MBK_PIECE) {\n"
+"mbk_warp_sync(MBK_ALL);\nmbk_many_stage<full>(columns, col_ind, piece, left);\n"
+"if (!MBK_PATTERN) {\nmbk_many_stage<full>(factors, values, piece, left);\n}\n"
+"mbk_copy_wait();\nmbk_warp_sync(MBK_ALL);\nmbk_await();\n#pragma unroll 1\n"
+"for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {\n"
+"const mbk_u32 at = piece + in, there = at < count ? count - at : 0;\nconst mbk_u32 word =\n"
+"mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS + at / 32), 32) >> at % 32;\n"
+"mbk_i32 column[MBK_UNROLL];\nmbk_many_factors factor;\n"
+"mbk_many_take(columns + team * MBK_GAP(mbk_i32) + in, column);\n"
+"mbk_many_gather<packed, full>(column, there, x, x_step, factor);\n#pragma unroll\n"
+"for (int r = 0; r < MBK_UNROLL; r += MBK_ROUND) {\nMBK_VALUE value[MBK_ROUND] = {};\n"
+"const mbk_u32 more = (mbk_u32)mbk_popcount(word >> r & ((1u << MBK_ROUND) - 1));\n"
+"if (mbk_ballot(MBK_ALL, walk.count + more > MBK_HELD) != 0) {\n"
+"mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);\n}\nif (!MBK_PATTERN) {\n"
+"mbk_many_take(factors + team * MBK_GAP(MBK_VALUE) + in + r, value);\n}\n#pragma unroll\n"
+"for (int u = 0; u < MBK_ROUND; u++) {\nif (full || (mbk_u32)(r + u) < there) {\n"
+"mbk_many_add(value[u], factor[r + u], walk.sum);\n}\n"
+"mbk_many_end(walk, (word >> (r + u) & 1) != 0);\n}\n}\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_TILE\n"
+"#error \"define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64\"\n#endif\n"
+"#ifndef MBK_DESCRIPTOR\n"
+"#error \"define MBK_DESCRIPTOR: the type of a lane descriptor, mbk_u32 or mbk_u64\"\n#endif\n"
+"#ifndef MBK_COORDINATE_BITS\n"
+"#error \"define MBK_COORDINATE_BITS: ceil(log2(omega * sigma))\"\n#endif\n#ifndef MBK_SIGMA\n"
+"#error \"define MBK_SIGMA: steps per lane\"\n#endif\n#ifndef MBK_OMEGA\n"
+"#error \"define MBK_OMEGA: lanes per tile, 32, 16 or 8\"\n#endif\n#ifndef MBK_THREADS\n"
+"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
+"#ifndef MBK_DUAL\n"
+"#error \"define MBK_DUAL: 1 for the dual-buffer commit, 0 for the carry-out commit\"\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"#define MBK_TILE_STEPS (MBK_OMEGA * MBK_SIGMA)\n"
+"#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)\n"
+"#define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))\n"
+"#define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)\n\n\n"
+"#define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_group_mask() {\n#if MBK_OMEGA == 32\nreturn 0xffffffffu;\n#else\n"
+"return ((1u << MBK_OMEGA) - 1u) << (mbk_lane() / MBK_OMEGA * MBK_OMEGA);\n#endif\n}\n\n"
+"#include \"spmv/gpu/merbit/tile.cuh\"\n\n\nstruct mbk_stream {\nconst mbk_i32 *col_ind;\n"
+"const MBK_VALUE *values;\nconst MBK_VECTOR *x;\n};\n\n\n\n\n"
+"MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,\n"
+"MBK_COMPUTE (&product)[MBK_UNROLL]) {\nmbk_i32 column[MBK_UNROLL];\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
+"if (k < count) {\ncolumn[u] = mbk_load(a.col_ind + k) - MBK_BASE;\n#if !MBK_PATTERN\n",
+"product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n#endif\n}\n}\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
+"#if MBK_PATTERN\nproduct[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);\n#else\n"
+"product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n#endif\n}\n}\n}\n\n\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,\n"
+"mbk_u32 mask) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
+"MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
+"sum = MBK_ADD(sum, product[u]);\n}\n}\n}\nmbk_warp_sync(mask);\n#pragma unroll\n"
+"for (int d = MBK_OMEGA / 2; d > 0; d >>= 1) {\n"
+"sum = MBK_ADD(sum, mbk_shuffle_down(mask, sum, d, MBK_OMEGA));\n}\nreturn sum;\n}\n\n\n\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,\n"
+"int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {\n"
+"const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n"
+"const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);\n"
+"const mbk_u32 first_row = (mbk_u32)(descriptor >> MBK_COORDINATE_BITS & field);\n"
+"mbk_u32 nonzero = (mbk_u32)(descriptor & field), row = first_row;\n"
+"MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n#pragma unroll\n"
+"for (int k = 0; k < MBK_SIGMA; k++) {\nif (k < steps) {\nif (flags >> k & 1) {\n"
+"if (row == first_row) {\nfirst = sum;\n} else {\nsums[row] = sum;\n}\nsum = MBK_ZERO;\n"
+"row++;\n} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n",
+"const bool ends = row != first_row;\nint closed = ends || lane == 0;\n"
+"for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
+"const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);\n"
+"const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);\n"
+"if (!closed && (int)lane >= d) {\nsum = MBK_ADD(before, sum);\nclosed = before_closed;\n}\n}\n"
+"const MBK_COMPUTE carried = mbk_shuffle_up(mask, sum, 1, MBK_OMEGA);\nif (ends) {\n"
+"sums[first_row] = lane == 0 ? first : MBK_ADD(carried, first);\n}\n"
+"return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n}\n\n\n\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,\n"
+"bool &found) {\nmbk_u32 from = t;\nfound = false;\nwhile (from > 0 && !found) {\nfrom--;\n"
+"found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
+"sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n"
+"#include \"spmv/gpu/merbit/merbit_arguments.cuh\"\n\n\n\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(\n#if MBK_DUAL\n"
+"const mbk_merbit_product_dual_arguments given\n#else\n"
+"const mbk_merbit_product_arguments given\n#endif\n) {\nMBK_VECTOR *const y = given.y;\n"
+"#if !MBK_DUAL\nMBK_SCALARS_OF(given);\n#endif\n#if MBK_DUAL\nconst bool multiply = true;\n"
+"#else\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
+"const mbk_u32 mask = mbk_group_mask();\n"
+"MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
+"MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
+"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n",
+"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
+"const bool active = tile < given.tiles;\nMBK_TILE row = 0;\nmbk_u32 tile_rows = 0;\n"
+"MBK_COMPUTE *sums = products;\nMBK_COMPUTE tail = MBK_ZERO;\nif (active) {\n"
+"const MBK_TILE entry = given.tile_y[tile], start = given.tile_x[tile];\n"
+"const mbk_u32 count = (mbk_u32)(given.tile_x[tile + 1] - start);\n"
+"const mbk_stream a = {given.col_ind + start,\n"
+"MBK_PATTERN ? given.values : given.values + start, given.x};\nrow = MBK_ROW(entry);\n"
+"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
+"if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
+"sums[i] = MBK_ZERO;\n}\n} else if (entry & MBK_MARK) {\n"
+"tail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
+"const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n"
+"for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
+"MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
+"if (k < count) {\nproducts[k] = product[u];\n}\n}\n}\nmbk_warp_sync(mask);\n"
+"const mbk_u64 left = given.path - tile * MBK_TILE_STEPS;\nconst int steps =\n"
+"(int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
+"tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);\n}\nif (lane == 0) {\n"
+"tails[group] = tail;\nends[group] = tile_rows;\n}\nmbk_warp_sync(mask);\n}\n#if !MBK_DUAL\n"
+"MBK_SCALARS_LOAD;\n#endif\n"
+"for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
+"#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n",
+"#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n"
+"const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\nif (tile_rows > 0) {\n"
+"const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\nif (found) {\n#if MBK_DUAL\n"
+"y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
+"mbk_atomic_add(y + row, (MBK_VECTOR)first);\n#else\ngiven.carry_first[mbk_block()] = first;\n"
+"#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\ngiven.z[row] = (MBK_VECTOR)0;\n}\n#endif\n"
+"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
+"const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
+"if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
+"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n"
+"#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\n"
+"MBK_SHARED_MEMORY(shared);\nMBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
+"mbk_u32 *const long_rows = (mbk_u32 *)(partial + MBK_FIXUP_THREADS);\n"
+"const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
+"const mbk_u64 block = first_block + mbk_thread();\nbool is_long = false;\n"
+"if (block < a.blocks) {\nconst mbk_u64 next = (block + 1) * MBK_BLOCK_TILES;\n"
+"const mbk_u64 row = MBK_ROW(a.tile_y[block * MBK_BLOCK_TILES]);\n"
+"if (MBK_ROW(a.tile_y[next < a.tiles ? next : a.tiles]) > row) {\n"
+"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
+"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n",
+"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"for (; from < block; from++) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
+"MBK_COMMIT(row, MBK_ADD(sum, a.carry_first[block]));\n}\n}\n}\n"
+"const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\nif (mbk_lane() == 0) {\n"
+"long_rows[mbk_thread() / 32] = ballot;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+"for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
+"const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
+"const mbk_u64 end = first_block + w * 32 + bit;\n"
+"const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
+"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
+"MBK_COMPUTE sum = MBK_ZERO;\n"
+"for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n"
+"from < end; from += MBK_FIXUP_THREADS) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
+"partial[mbk_thread()] = sum;\nmbk_block_sync();\n"
+"for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\n"
+"if (mbk_thread() < half) {\n"
+"partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);\n}\n"
+"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n"
+"MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merbit_merbit_arguments_cuh[] = {
+"\ntypedef struct mbk_merbit_product_dual_arguments {\n"
+"MBK_POINTER(const MBK_TILE) tile_x, tile_y;\nMBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
+"MBK_POINTER(MBK_VECTOR) z;\nmbk_u64 rows;\n} mbk_merbit_product_dual_arguments;\n\n"
+"typedef struct mbk_merbit_product_arguments {\nMBK_POINTER(const MBK_TILE) tile_x, tile_y;\n"
+"MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
+"MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;\nmbk_scalar alpha, beta;\n"
+"} mbk_merbit_product_arguments;\n\ntypedef struct mbk_merbit_fixup_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_TILE) tile_y;\n"
+"MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 tiles, blocks;\nmbk_scalar alpha, beta;\n} mbk_merbit_fixup_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
+"\n\n#ifndef MBK_TILE_STEPS\n"
+"#error \"include spmv/gpu/merbit/merbit.cu, which opens with the list of macros\"\n"
+"#endif\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+"mbk_u64 diagonal) {\nmbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
+"mbk_u64 high = diagonal < rows ? diagonal : rows;\nwhile (low < high) {\n"
+"const mbk_u64 middle = (low + high) >> 1;\n"
+"if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
+"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n\n"
+"#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
+"#include \"spmv/gpu/merbit/tile_arguments.cuh\"\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
+"const mbk_u32 mask = mbk_group_mask();\n"
+"const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
+"const mbk_u64 path = a.rows + a.nnz, start = tile * MBK_TILE_STEPS;\n"
+"mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\nif (tile >= a.tiles) {\nreturn;\n"
+"}\nconst mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
+"mbk_u64 bound = 0;\nif (lane < 2) {\n"
+"bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);\n}\n"
+"for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\nbits[w] = 0;\n}\n"
+"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
+"const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n"
+"for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
+"const mbk_u32 step =\n",
+"(mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);\n"
+"mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n}\nmbk_warp_sync(mask);\n"
+"const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
+"mbk_u64 flags = (((mbk_u64)bits[word + 1] << 32) | bits[word]) >> shift;\n"
+"if (shift + MBK_SIGMA > 64) {\nflags |= (mbk_u64)bits[word + 2] << (64 - shift);\n}\n"
+"flags &= ((mbk_u64)1 << MBK_SIGMA) - 1;\nconst int count = mbk_popcount(flags);\n"
+"int y_offset = count;\nfor (int d = 1; d < MBK_OMEGA; d <<= 1) {\n"
+"const int before = mbk_shuffle_up(mask, y_offset, d, MBK_OMEGA);\n"
+"y_offset += (int)lane >= d ? before : 0;\n}\ny_offset -= count;\n"
+"const mbk_u32 steps = (mbk_u32)(end - start);\n"
+"const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
+"a.lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
+"(MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |\n(MBK_DESCRIPTOR)x_offset;\n"
+"if (lane == 0) {\na.tile_x[tile] = (MBK_TILE)(start - first_row);\n"
+"a.tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
+"if (tile == a.tiles - 1) {\na.tile_x[a.tiles] = (MBK_TILE)a.nnz;\n"
+"a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merbit_tile_arguments_cuh[] = {
+"\ntypedef struct mbk_merbit_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"mbk_u64 rows, nnz, tiles;\nMBK_POINTER(MBK_TILE) tile_x, tile_y;\n"
+"MBK_POINTER(MBK_DESCRIPTOR) lane_desc;\n} mbk_merbit_build_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merge_arguments_cuh[] = {
+"\ntypedef struct mbk_merge_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(mbk_u64) chunk_row;\nmbk_u64 rows, nnz, chunks;\n} mbk_merge_cut_arguments;\n\n"
+"typedef struct mbk_merge_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
+"mbk_u64 rows, nnz, chunks;\nmbk_scalar alpha, beta;\n} mbk_merge_product_arguments;\n\n"
+"typedef struct mbk_merge_fixup_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(const MBK_COMPUTE) firsts, tails;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 chunks;\nmbk_scalar alpha, beta;\n"
+"} mbk_merge_fixup_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"#define MBK_DEPTH 5\n#define MBK_EMPTY_ROWS 0\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
+"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/merge/path.cuh\"\n\n"
+"#include \"spmv/gpu/merge/tile.cuh\"\n\n#define MBK_CUT_THREADS 128\n\n\n"
+"#define MBK_AHEAD 2\n\n\n\n"
+"MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,\n"
+"const mbk_i32 *col_ind, const MBK_VALUE *values,\nconst MBK_VECTOR *x, MBK_SCALAR alpha,\n"
+"MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+"const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
+"const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\nconst mbk_scan_rows none = {};\n"
+"MBK_VECTOR old;\nif (MBK_VANISHES(alpha) || slot >= filled) {\nmbk_await();\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"product[g][j] = MBK_ZERO;\n}\n}\nreturn;\n}\ncol_ind += base + slot;\n"
+"values += MBK_PATTERN ? 0 : base + slot;\nif (slot + MBK_TILE_NONZEROS <= filled) {\n"
+"mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, old);\n} else {\n"
+"mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, old);\n}\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+"product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];\n}\n}\n\n\n\n"
+"template <bool adds>\n"
+"MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+"const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+"mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n",
+"MBK_SCALAR beta, unsigned char *shared) {\n"
+"const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
+"const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n\n"
+"const mbk_u32 place = MBK_THREADS - 1 - mbk_thread();\nmbk_u16 *const marks =\n"
+"m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
+"mbk_pack<mbk_u16, MBK_PACK> none;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"none.at[j] = MBK_NO_ROW;\n}\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n}\nmbk_await();\nmbk_block_sync();\n"
+"for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {\n"
+"const mbk_u64 chunk = block_chunk + i;\nconst mbk_merge_chunk at =\n"
+"mbk_merge_between(chunk, rows, nnz, chunk_row[chunk], chunk_row[chunk + 1]);\n"
+"const mbk_u64 base = at.first - at.first % MBK_PACK;\n"
+"mbk_u32 *const crossing = m.crossing + i % 2;\nMBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+"MBK_ROW_PTR row_end[MBK_AHEAD];\n#pragma unroll\nfor (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
+"const mbk_u32 row = place + a * MBK_THREADS;\nif (row < at.rows) {\n"
+"row_end[a] = mbk_load(row_ptr + at.row + row + 1);\n}\n}\n"
+"mbk_merge_multiply(at, base, col_ind, values, x, alpha, product);\n#pragma unroll\n"
+"for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\nconst mbk_u32 row = place + a * MBK_THREADS;\n"
+"if (row < at.rows) {\nconst MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row);\n"
+"mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);\n"
+"if (row == 0) {\n*crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;\n}\n}\n}\n"
+"for (mbk_u32 row = place + MBK_AHEAD * MBK_THREADS; row < at.rows; row += MBK_THREADS) {\n",
+"mbk_merge_mark<adds>(m, y + at.row, row, mbk_load(row_ptr + at.row + row),\n"
+"mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n}\nmbk_block_sync();\n"
+"mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\nmbk_block_sync();\n"
+"mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
+"beta);\n}\n}\n\n#include \"spmv/gpu/merge/arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(const mbk_merge_cut_arguments a) {\n"
+"const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
+"const mbk_u64 begin =\n"
+"chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
+"if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_merge_product(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
+"mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
+"a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
+"#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"mbk_merge_sum(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
+"a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
+"#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
+"#define MBK_BACK MBK_ROW_PTR\n"
+"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n",
+"#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
+"mbk_merge_fixup(const mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nmbk_await();\n"
+"mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,\n"
+"a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
+"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
+"#ifndef MBK_ROUNDS\n"
+"#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n#endif\n\n\n\n"
+"#define MBK_WARPS (MBK_THREADS / 32)\n#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
+"#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
+"const mbk_u64 step = chunk * MBK_CHUNK;\nreturn step < rows + nnz ? step : rows + nnz;\n"
+"}\n\n\n\nMBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
+"return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
+"mbk_u64 diagonal) {\nmbk_u64 row = 0, step = 1;\nwhile (step <= rows / 4) {\nstep *= 4;\n}\n"
+"for (; step > 0; step /= 4) {\nmbk_u32 count = 0;\n#pragma unroll\n"
+"for (mbk_u32 i = 1; i < 4; i++) {\nconst mbk_u64 probe = row + i * step - 1;\n"
+"count += probe < rows && mbk_merge_end(row_ptr, probe) + probe < diagonal;\n}\n"
+"row += count * step;\n}\nreturn row;\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+"mbk_u64 chunk) {\nconst mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);\n"
+"const mbk_u64 row = mbk_merge_search(row_ptr, rows, diagonal), first = diagonal - row;\n"
+"const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&\n"
+"(mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
+"return over ? 2 * (row + 1) + 1 : 2 * row;\n}\n\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
+"mbk_u64 chunk, mbk_u32 ends) {\nconst mbk_u64 row = chunk_row[chunk] / 2;\n",
+"if (chunk_row[chunk + 1] / 2 == row) {\nreturn MBK_OPEN;\n}\n"
+"const mbk_u64 first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+"const mbk_u64 back = chunk - (first + ends * row) / MBK_CHUNK;\n"
+"return back > 0 ? (mbk_u32)back : MBK_OPEN;\n}\n\n\n\nstruct mbk_merge_chunk {\n"
+"mbk_u64 row, first;\nmbk_u32 rows, nonzeros;\n};\n\n"
+"MBK_DEVICE mbk_merge_chunk mbk_merge_between(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz,\n"
+"mbk_u64 begin, mbk_u64 end) {\nconst mbk_u64 row = begin / 2, next = end / 2;\n"
+"const mbk_u64 first = mbk_merge_diagonal(chunk, rows, nnz) - row + begin % 2;\n"
+"const mbk_u64 last = mbk_merge_diagonal(chunk + 1, rows, nnz) - next + end % 2;\n"
+"return {row, first, (mbk_u32)(next - row), (mbk_u32)(last - first)};\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
+"\n\n\n#ifndef MBK_CHUNK\n#error \"include spmv/gpu/merge/path.cuh before\"\n#endif\n\n"
+"#define MBK_NO_ROW 0xffffu\n\n\nstruct mbk_merge_memory {\nmbk_u16 *marks;\n"
+"MBK_COMPUTE *firsts, *tails;\nmbk_u32 *first_row;\nmbk_u32 *crossing;\n\nMBK_VECTOR *old;\n"
+"MBK_VECTOR *first_old;\n};\n\n"
+"template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
+"mbk_merge_memory m;\nm.marks = (mbk_u16 *)shared;\n"
+"m.firsts = (MBK_COMPUTE *)(m.marks + MBK_SLOTS);\nm.tails = m.firsts + MBK_WARPS;\n"
+"m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\n"
+"m.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
+"m.first_row = (mbk_u32 *)(m.first_old + (adds ? MBK_WARPS : 0));\n"
+"m.crossing = m.first_row + MBK_WARPS;\nreturn m;\n}\n\n\n"
+"MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR *y,\n"
+"mbk_u32 row) {\nreturn row < MBK_THREADS ? m.old[row] : y[row];\n}\n\n\ntemplate <bool adds>\n"
+"MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
+"MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
+"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
+"const MBK_VECTOR old = adds ? mbk_merge_old(m, y, row) : (MBK_VECTOR)0;\n"
+"y[row] = MBK_RESULT(final, old);\n}\n\n\n\ntemplate <bool adds>\n"
+"MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
+"MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,\nMBK_SCALAR alpha, MBK_SCALAR beta) {\n"
+"if (start < end) {\nm.marks[(mbk_u64)(end - MBK_BASE) - 1 - base] = (mbk_u16)row;\n"
+"if (adds && row < MBK_THREADS) {\nm.old[row] = y[row];\n} else if (adds) {\n"
+"mbk_prefetch(y + row);\n}\n} else {\nconst MBK_COMPUTE nothing = MBK_ZERO;\n"
+"y[row] = MBK_RESULT(nothing, y[row]);\n}\n}\n\n\n\ntemplate <bool adds>\n",
+"MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,\n"
+"const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+"MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
+"const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n"
+"mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;\n"
+"mbk_pack<mbk_u16, MBK_PACK> none;\nMBK_COMPUTE carry = MBK_ZERO;\nbool spread = false;\n"
+"bool seen = false;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"none.at[j] = MBK_NO_ROW;\n}\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"const mbk_pack<mbk_u16, MBK_PACK> mark =\n"
+"*(const mbk_pack<mbk_u16, MBK_PACK> *)(marks + 32 * MBK_PACK * g);\n"
+"mbk_store_pack(marks + 32 * MBK_PACK * g, none);\nmbk_u32 first = MBK_NO_ROW;\n"
+"#pragma unroll\nfor (int j = MBK_PACK - 1; j >= 0; j--) {\n"
+"first = mark.at[j] != MBK_NO_ROW ? mark.at[j] : first;\n}\n"
+"const mbk_u32 closed = mbk_ballot(MBK_ALL, first != MBK_NO_ROW);\nif (closed == 0) {\n"
+"#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n"
+"}\nspread = true;\ncontinue;\n}\nconst MBK_COMPUTE open =\n"
+"spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
+"MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\n"
+"if (mark.at[j] != MBK_NO_ROW) {\nif (mark.at[j] == first) {\nhead = sum;\n} else {\n"
+"mbk_merge_commit<adds>(m, y, mark.at[j], sum, alpha, beta);\n}\nsum = MBK_ZERO;\n}\n}\n\n\n"
+"const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
+"mbk_u32 distant = ~(closed | 1u);\n"
+"for (int d = 1; distant != 0; distant &= distant << d, d <<= 1) {\n",
+"const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
+"sum = MBK_ADD(other, sum);\n}\n}\n"
+"const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (first != MBK_NO_ROW) {\n"
+"head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
+"if (!seen && (closed & ((1u << lane) - 1)) == 0) {\nm.firsts[warp] = head;\n"
+"m.first_row[warp] = first;\nif (adds) {\nm.first_old[warp] = mbk_merge_old(m, y, first);\n}\n"
+"} else {\nmbk_merge_commit<adds>(m, y, first, head, alpha, beta);\n}\n}\nseen = true;\n"
+"spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
+"carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\nm.tails[warp] = carry;\nif (!seen) {\n"
+"m.first_row[warp] = MBK_NO_ROW;\n}\n}\n}\n\n\n\n\ntemplate <bool adds>\n"
+"MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
+"MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\nMBK_SCALAR beta) {\n"
+"const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n"
+"const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
+"const mbk_u32 closers =\n"
+"mbk_ballot(MBK_ALL, lane < MBK_WARPS && m.first_row[lane] != MBK_NO_ROW);\n"
+"if (row != MBK_NO_ROW) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
+"const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+"const MBK_COMPUTE sum = mbk_scan_reduce(lane >= from && lane < warp ? part : MBK_ZERO);\n"
+"if (lane == 0 && crossing && row == 0) {\n*first = MBK_ADD(sum, m.firsts[warp]);\n"
+"} else if (lane == 0) {\n"
+"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, MBK_ADD(sum, m.firsts[warp]));\n"
+"y[row] = MBK_RESULT(final, (adds ? m.first_old[warp] : (MBK_VECTOR)0));\n}\n}\n"
+"if (warp == 0) {\n",
+"const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"const MBK_COMPUTE sum = mbk_scan_reduce(lane >= last ? part : MBK_ZERO);\nif (lane == 0) {\n"
+"*tail = sum;\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_rows_arguments_cuh[] = {
+"\ntypedef struct mbk_rows_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const MBK_VECTOR) x;\n"
+"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\nmbk_scalar alpha, beta;\n"
+"} mbk_rows_product_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
+"\n\n\n\n\n\n\n#ifndef MBK_LANES\n"
+"#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n#endif\n"
+"#ifndef MBK_UNROLL\n"
+"#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n#endif\n"
+"#ifndef MBK_STREAMING\n"
+"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
+"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
+"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n"
+"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n#include \"spmv/gpu/rows/arguments.cuh\"\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
+"const MBK_VALUE *values = a.values;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"mbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
+"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
+"const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n#if MBK_BY_ROW\nvalues += row;\n#endif\n"
+"mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
+"MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
+"for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
+"MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
+"if (u * MBK_LANES < left) {\n"
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
+"value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
+"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
+"#if MBK_PATTERN\nproduct[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));\n#else\n"
+"product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));\n#endif\n}\n"
+"}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
+"sum = MBK_ADD(sum, product[u]);\n}\n}\n}\n}\n#pragma unroll\n"
+"for (int d = MBK_LANES / 2; d > 0; d >>= 1) {\n"
+"sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n}\n"
+"if (lane == 0 && row < a.rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
+"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
+"#include \"spmv/gpu/scan/build_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(const mbk_scan_build_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
+"const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+"const mbk_u32 lane = mbk_lane();\nif (tile >= a.tiles) {\nreturn;\n}\n"
+"const mbk_u64 start = tile * MBK_TILE_NONZEROS;\nmbk_u32 bound = a.ranks;\n"
+"if (lane < 2 && start + lane * MBK_TILE_NONZEROS < a.nnz) {\n"
+"bound = mbk_nonempty_search(a.row_start, a.ranks, start + lane * MBK_TILE_NONZEROS);\n}\n"
+"if (lane < MBK_STEPS) {\nwords[lane] = 0;\n}\n"
+"const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
+"const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\nmbk_warp_sync(MBK_ALL);\n"
+"for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {\n"
+"const mbk_u32 at =\n"
+"(mbk_u32)((mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1 - start);\n"
+"mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));\n}\nmbk_warp_sync(MBK_ALL);\n"
+"if (lane < MBK_STEPS) {\na.row_ends[tile * MBK_STEPS + lane] = words[lane];\n}\n"
+"if (lane == 0) {\na.tile_row[tile] = from;\na.tile_row[a.tiles + 1 + tile] =\n"
+"from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(a.row_start + from) - MBK_BASE) /\n"
+"MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n"
+"}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_build_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
+"mbk_u32 ranks;\nmbk_u64 nnz, tiles;\nMBK_POINTER(mbk_u32) row_ends, tile_row;\n"
+"} mbk_scan_build_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
+"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
+"#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
+"#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
+"#include \"spmv/shared/fixup.cuh\"\n\n#include \"spmv/gpu/scan/fixup_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
+"mbk_scan_fixup(const mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
+"a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_fixup_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_fixup_arguments {\n"
+"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
+"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_fixup_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
+"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
+"#ifndef MBK_ALIGNED\n"
+"#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+"#endif\n\n\n\n#ifndef MBK_GATHER\n#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
+"#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n#else\n"
+"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n"
+"#endif\n#endif\n\n\ntemplate <bool full, class T>\n"
+"MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
+"if (full && MBK_ALIGNED) {\n"
+"const int AT_ONCE = MBK_PACK * (int)sizeof(T) > 16 ? 16 / (int)sizeof(T) : MBK_PACK;\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_PACK; i += AT_ONCE) {\n"
+"const mbk_pack<T, AT_ONCE> pack = MBK_PACK_LOAD<T, AT_ONCE>(address + i);\n#pragma unroll\n"
+"for (int j = 0; j < AT_ONCE; j++) {\nsome[i + j] = pack.at[j];\n}\n}\n} else {\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+"some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;\n}\n}\n}\n\n\n"
+"struct mbk_scan_rows {\nconst mbk_u32 *row_id;\nconst MBK_VECTOR *y;\nmbk_u32 from, to;\n"
+"mbk_u32 ends;\n};\n\n\n\ntemplate <bool full>\n"
+"MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n"
+"mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {\n"
+"const mbk_u32 *const row_id = rows.row_id;\n"
+"const mbk_u32 before = mbk_scan_ends_before(rows.ends);\n(void)row_id;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n"
+"const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;\n"
+"const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);\n"
+"const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;\n",
+"mbk_u32 row_number = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
+"(mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nif (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
+"value[g][j] = value[g][j - 1];\n} else {\nrow_number += j > 0;\n"
+"value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
+"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
+"MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
+"const mbk_u32 *const row_id = rows.row_id;\n"
+"const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
+"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
+"mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n(void)row_id;\n#endif\n"
+"return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n}\n\n\n\n"
+"template <bool adds, bool full>\n"
+"MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
+"mbk_u32 count, const mbk_scan_rows &rows,\nMBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+"MBK_VECTOR &old) {\nmbk_i32 column[MBK_GROUPS][MBK_PACK];\n#if !MBK_PATTERN || MBK_BY_ROW\n"
+"MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n#endif\n\n#if MBK_STREAMING\nmbk_await();\n#endif\n"
+"#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
+"const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
+"mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
+"mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
+"mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
+"#endif\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n",
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
+"const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
+"product[g][j] = MBK_UNIT(values, factor);\n#else\n"
+"product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n#endif\n}\n}\n}\n}\n\n\n\n"
+"template <bool adds>\n"
+"MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+"MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\nconst mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
+"MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\nMBK_VECTOR old;\nif (MBK_VANISHES(alpha)) {\n"
+"mbk_await();\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"product[g][j] = MBK_ZERO;\n}\n}\n} else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
+"mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
+"rows, product, old);\n} else {\n"
+"mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
+"(mbk_u32)(nnz - start), rows, product, old);\n}\nreturn old;\n}\n\n\n\n\n"
+"template <bool adds, class DOT>\n"
+"MBK_DEVICE MBK_COMPUTE mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+"const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
+"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+"mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
+"const mbk_u32 lane = mbk_lane();\n"
+"const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
+"const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
+"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+"const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
+"ends};\n"
+"const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
+"nnz, rows, alpha, product);\nif (adds) {\nold[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\n"
+"return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
+"old, adds ? 32 : 0, dot);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
+"#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n\n"
+"template <bool adds>\nMBK_DEVICE void\n"
+"mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+"const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+"MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
+"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"if (tile < tiles) {\nmbk_scan_no_dot none;\n"
+"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
+"nnz, tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old,\nnone);\n}\n}\n\n"
+"#if MBK_DOTS\n\n\n\n"
+"MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+"const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+"MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\nmbk_u64 tiles, MBK_SCALAR alpha) {\n"
+"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"mbk_scan_dot dot = {x, 0};\nif (tile >= tiles) {\nreturn;\n}\nconst MBK_COMPUTE carry =\n"
+"mbk_scan_take<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
+"nnz, tile, alpha, MBK_ABSENT, (MBK_VECTOR *)0, dot);\n"
+"if (mbk_lane() == 31 && tile + 1 < tiles) {\n"
+"mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
+"for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
+"if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
+"#include \"spmv/gpu/scan/scan_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_product(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"MBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
+"mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"a.tails, a.nnz, a.tiles, factor);\n#else\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n"
+"#define MBK_SUM_BLOCKS \\\n"
+"(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"mbk_scan_sum(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_scan_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n"
+"} mbk_scan_product_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
+"\n\n\n#ifndef MBK_STEPS\n#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
+"#endif\n#ifndef MBK_PACK\n"
+"#error \"define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums\"\n"
+"#endif\n#ifndef MBK_DEPTH\n"
+"#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n#endif\n"
+"#ifndef MBK_STREAMING\n"
+"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
+"#ifndef MBK_THREADS\n"
+"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
+"#ifndef MBK_BLOCKS\n"
+"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+"#endif\n\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
+"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n"
+"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
+"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
+"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\nstruct mbk_scan_no_dot {};\n"
+"MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {\n}\n#if MBK_DOTS\n"
+"struct mbk_scan_dot {\nconst MBK_VECTOR *x;\ndouble sum;\n};\n"
+"MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
+"dot.sum += (double)part * (double)mbk_load_after_wait(dot.x + row);\n}\n#endif\n\n\n\n"
+"template <class DOT>\n"
+"MBK_DEVICE void mbk_scan_commit_row(mbk_u32 row_number, mbk_u32 ended, MBK_COMPUTE sum,\n"
+"const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
+"MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,\nDOT &dot) {\n"
+"const mbk_u32 row = MBK_ROW_OF(row_number + ended);\n"
+"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
+"y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
+"mbk_scan_meet(dot, row, final);\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
+"mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n#pragma unroll\n"
+"for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
+"before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n"
+"}\n\n\n\n\n\n\n\n\n\n\ntemplate <class DOT>\n"
+"MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+"mbk_u32 ends, mbk_u32 row_number, mbk_u64 tile,\nconst mbk_u32 *row_id, MBK_VECTOR *y,\n"
+"MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\nmbk_u32 held, DOT &dot) {\n"
+"const mbk_u32 lane = mbk_lane();\nconst mbk_u32 before = mbk_scan_ends_before(ends);\n"
+"MBK_COMPUTE carry = MBK_ZERO;\nbool spread = false;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n"
+"const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
+"const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
+"const mbk_u32 bit = lane * MBK_PACK % 32;\n"
+"const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
+"const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\nif (closed == 0) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n}\n"
+"spread = true;\ncontinue;\n}\nconst MBK_COMPUTE open =\n"
+"spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
+"mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
+"(mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\nconst mbk_u32 first = ended;\n"
+"MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n",
+"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\n"
+"if (own >> j & 1) {\nif (ended == first) {\nhead = sum;\n} else {\n"
+"mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n}\n"
+"ended++;\nsum = MBK_ZERO;\n}\n}\n\n"
+"const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+"const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
+"#pragma unroll\nfor (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
+"const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
+"sum = MBK_ADD(other, sum);\n}\n}\n"
+"const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (own != 0) {\n"
+"head = lane > 0 ? MBK_ADD(earlier, head) : head;\nif (first == 0) {\nfirsts[tile] = head;\n"
+"mbk_scan_meet(dot, MBK_ROW_OF(row_number), head);\n} else {\n"
+"mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
+"spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
+"carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\n"
+"return carry;\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
+"#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
+"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
+"#define MBK_WARPS (MBK_THREADS / 32)\n\n#include \"spmv/gpu/scan/whole_arguments.cuh\"\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(const mbk_scan_cut_arguments a) {\n"
+"const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
+"const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\n"
+"return;\n}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
+"cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
+"if (cut < tile * MBK_TILE_NONZEROS) {\n"
+"cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
+"a.block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
+"const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
+": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
+"template <bool adds>\n"
+"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
+"const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+"mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
+"MBK_SCALAR beta, char *shared) {\n\nMBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
+"MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
+"MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
+"MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
+"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n",
+"const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
+"const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
+"const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
+"mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\nmbk_u32 turn = 0;\n\n\n"
+"MBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
+"const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
+"const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
+"if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
+"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+"row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
+"adds ? mbk_load(tile_row + tile + 1) : 0, ends};\nmbk_u32 skipped_rows = 0;\n"
+"const MBK_VECTOR held =\n"
+"mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
+"old[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\nif (begin > start) {\n"
+"const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
+"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n"
+"for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n"
+"skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
+"ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
+"mbk_scan_no_dot none;\n"
+"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n",
+"beta, old + skipped_rows,\nadds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
+"} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
+"const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\nif (lane == 0) {\n"
+"closes[slot] = closing;\n}\nmbk_block_sync();\n"
+"const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
+"const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n\n"
+"if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
+"const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+"const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
+"if (lane == 0) {\n"
+"MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
+"block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\n"
+"break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
+"turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
+"#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_whole(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
+"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n",
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
+"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"mbk_scan_whole_sum(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
+"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n"
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_scan_whole_arguments_cuh[] = {
+"\ntypedef struct mbk_scan_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
+"MBK_POINTER(const mbk_u32) tile_row;\nmbk_u64 nnz, tiles, blocks;\n"
+"MBK_POINTER(mbk_u64) block_start;\n} mbk_scan_cut_arguments;\n\n"
+"typedef struct mbk_scan_whole_arguments {\n"
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;\n"
+"MBK_POINTER(const mbk_u64) block_start;\nMBK_POINTER(const mbk_i32) col_ind;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
+"mbk_u64 nnz, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_whole_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
+"\n\n#ifndef MBK_WINDOW\n"
+"#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
+"#define MBK_AHEAD 4\n\n#include \"spmv/gpu/sliced/build_arguments.cuh\"\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments given) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\nconst mbk_u64 row = first + i;\n"
+"const mbk_u64 count =\n"
+"row < given.rows ? (mbk_u64)(given.row_ptr[row + 1] - given.row_ptr[row]) : 0;\n"
+"keys[i] = (0xffffffffull - count) << 32 | i;\n}\nmbk_block_sync();\n#if MBK_SORTED\n"
+"for (mbk_u32 run = 2; run <= MBK_WINDOW; run *= 2) {\n"
+"for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
+"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
+"const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
+"keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
+"if (first + i < (given.rows + 31) / 32 * 32) {\n"
+"given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
+"const mbk_u64 row = first + (mbk_u32)keys[i];\n"
+"given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;\n#endif\n}\n}\n"
+"}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(const mbk_sliced_width_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
+"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n",
+"const mbk_u32 count = a.length[place];\nmbk_page_begin(set);\nif (count > 0) {\n"
+"#if MBK_SORTED\nconst mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n"
+"#endif\nconst mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
+"for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n\nmbk_u32 column[MBK_AHEAD];\n"
+"#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
+"const mbk_u32 k = at + u < count ? at + u : count - 1;\n"
+"column[u] = (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE);\n}\n#pragma unroll\n"
+"for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\nmbk_page_add(set, column[u]);\n}\n}\n}\n"
+"mbk_u32 most = count;\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
+"most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
+"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
+"most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
+"a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
+"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
+"const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
+"if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n"
+"}\nmbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"codes.at[j] = mbk_page_code(list, column.at[j]);\n}\nmbk_store_pack(columns + slot, codes);\n"
+"}\n\n#define MBK_FILL 4\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {\n"
+"mbk_u16 *columns = a.columns;\nMBK_VALUE *sliced_values = a.sliced_values;\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n",
+"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
+"const mbk_u32 count = a.length[place];\nlist[mbk_lane()] = mbk_load(a.pages + place);\n"
+"mbk_warp_sync(MBK_ALL);\nif (count == 0) {\nreturn;\n}\n#if MBK_SORTED\n"
+"const mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
+"const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
+"columns += (mbk_u64)a.column_start[slice] * 32;\n#if !MBK_PATTERN\n"
+"sliced_values += (mbk_u64)a.slice_start[slice] * 32;\n#endif\n\n"
+"for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
+"mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];\n#if !MBK_PATTERN\n"
+"mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
+"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
+"column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
+"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
+"#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
+"const mbk_u32 k = at + u * MBK_PACK;\n"
+"const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\n"
+"if (k >= count) {\nbreak;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n"
+"#if !MBK_PATTERN\nmbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_sliced_build_arguments_cuh[] = {
+"\ntypedef struct mbk_sliced_order_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"mbk_u64 rows;\nMBK_POINTER(mbk_u32) length, row_id;\n} mbk_sliced_order_arguments;\n\n"
+"typedef struct mbk_sliced_width_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const mbk_u32) length, row_id;\n"
+"mbk_u64 slices;\nMBK_POINTER(mbk_u32) width;\nMBK_POINTER(mbk_u16) pages;\n"
+"MBK_POINTER(mbk_u32) column_width;\n} mbk_sliced_width_arguments;\n\n"
+"typedef struct mbk_sliced_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
+"MBK_POINTER(const mbk_u32) length, row_id;\nmbk_u64 slices;\nMBK_POINTER(mbk_u16) columns;\n"
+"MBK_POINTER(MBK_VALUE) sliced_values;\n} mbk_sliced_fill_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
+"\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n"
+"#error \"define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW\"\n"
+"#endif\n#ifndef MBK_UNROLL\n"
+"#error \"define MBK_UNROLL: loads of values that one lane keeps in flight\"\n#endif\n"
+"#ifndef MBK_STREAMING\n"
+"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
+"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
+"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"#if MBK_STREAMING\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n"
+"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n#define MBK_ALL 0xffffffffu\n"
+"#define MBK_WINDOW 1024\n#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n"
+"#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
+"return mbk_page_column(base, code);\n}\n"
+"MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\nreturn column;\n}\n\n\n\n\n"
+"template <class T>\n"
+"MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,\n"
+"const MBK_VECTOR *x, mbk_u32 base, mbk_u32 count,\nmbk_u32 width) {\n"
+"MBK_COMPUTE sum = MBK_ZERO;\nfor (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {\n"
+"mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
+"mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\n"
+"if (k < count) {\ncolumn[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n"
+"#if !MBK_PATTERN\nvalue[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n",
+"#endif\n}\n}\nMBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n"
+"if (at + u * MBK_PACK + j < count) {\n#if MBK_PATTERN\n"
+"product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n#else\n"
+"product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n"
+"}\n}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\n"
+"return sum;\n}\n\n#include \"spmv/gpu/sliced/sliced_arguments.cuh\"\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {\n"
+"const mbk_u16 *columns = a.columns;\nconst MBK_VALUE *values = a.values;\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
+"const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
+"const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
+"const mbk_u32 page = mbk_load(a.pages + thread);\n"
+"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
+"factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
+"columns += (mbk_u64)start * 32;\n#if !MBK_PATTERN\n"
+"values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
+"#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
+"mbk_await();\nMBK_STOP_HERE\n",
+"const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
+"? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
+"values, a.x, 0, count, width / 2)\n"
+": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,\n"
+"mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
+"const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
+"if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_gpu_sliced_sliced_arguments_cuh[] = {
+"\ntypedef struct mbk_sliced_product_arguments {\n"
+"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
+"MBK_POINTER(const mbk_u32) length, row_id;\nMBK_POINTER(const mbk_u16) columns;\n"
+"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
+"mbk_scalar alpha, beta;\n} mbk_sliced_product_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
+"\n\n#ifndef MBK_VALUE\n"
+"#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n#endif\n"
+"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
+"#endif\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of the offsets of rows, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of sums, alpha and beta\"\n"
+"#endif\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
+"#endif\n#ifndef MBK_STORED\n"
+"#error \"define MBK_STORED: how values are stored, a number of spmv/shared/values.cuh\"\n"
+"#endif\n#ifndef MBK_SCALARS_DEVICE\n#error \\\n"
+"\"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
+"#endif\n\n#ifndef MBK_SEMIRING\n"
+"#error \"define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh\"\n"
+"#endif\n\n\n\n#if MBK_SEMIRING\n#include \"spmv/shared/semiring.cuh\"\n#else\n\n"
+"#define MBK_SCALAR MBK_COMPUTE\n#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
+"#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
+"#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
+"#define MBK_ZERO ((MBK_COMPUTE)0)\n#define MBK_ADD(a, b) ((a) + (b))\n"
+"#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
+"#define MBK_RESULT(sum, old) \\\n"
+"((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
+": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
+"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
+"#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
+"if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
+"#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
+"#define MBK_SCALAR_ARGUMENTS stop, none\n#define MBK_SCALARS_OF(a) \\\n"
+"const mbk_i32 *const stop = mbk_scalar_as<const mbk_i32 *>((a).alpha); \\\n"
+"const MBK_SCALAR none = MBK_ABSENT; \\\n(void)stop, (void)none\n"
+"#define MBK_ALPHA ((MBK_SCALAR)1)\n"
+"#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT\n"
+"#elif MBK_SCALARS_DEVICE\n"
+"#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
+"#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n#define MBK_SCALARS_OF(a) \\\n"
+"const MBK_COMPUTE *const alpha_at = mbk_scalar_as<const MBK_COMPUTE *>((a).alpha); \\\n"
+"const MBK_COMPUTE *const beta_at = mbk_scalar_as<const MBK_COMPUTE *>((a).beta); \\\n"
+"(void)alpha_at, (void)beta_at\n#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
+"#define MBK_SCALARS_LOAD \\\nconst MBK_SCALAR alpha = MBK_ALPHA; \\\n"
+"const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n#else\n"
+"#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
+"#define MBK_SCALAR_ARGUMENTS alpha, beta\n#define MBK_SCALARS_OF(a) \\\n"
+"const MBK_SCALAR alpha = mbk_scalar_as<MBK_SCALAR>((a).alpha); \\\n"
+"const MBK_SCALAR beta = mbk_scalar_as<MBK_SCALAR>((a).beta); \\\n(void)alpha, (void)beta\n"
+"#define MBK_ALPHA alpha\n#define MBK_SCALARS_LOAD\n#endif\n\n\n"
+"MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
+"MBK_SCALAR beta) {\ny[row] = MBK_RESULT(sum, y[row]);\n}\n"
+"#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n\n"
+"#include \"spmv/shared/values.cuh\"\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
+"\n\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n"
+"#include \"spmv/shared/device_csr_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {\n"
+"const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
+"const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
+"first == 0 && (a.row_ptr[0] != MBK_BASE || a.row_ptr[a.rows] != a.nnz + MBK_BASE);\n"
+"for (mbk_i64 i = first; i < a.rows; i += stride) {\n"
+"wrong |= a.row_ptr[i] > a.row_ptr[i + 1];\n}\n"
+"for (mbk_i64 k = first; k < a.nnz; k += stride) {\n"
+"const mbk_i64 column = (mbk_i64)a.col_ind[k] - MBK_BASE;\n"
+"wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {\n"
+"for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n\n"
+"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
+"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
+"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n",
+"*total = 0;\n}\nmbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
+"const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
+"const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
+"slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
+"count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
+"for (int d = 16; d > 0; d >>= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
+"slice = other > slice ? other : slice;\n}\nslots += slice;\n"
+"most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
+"mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
+"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
+"a.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {\n"
+"mbk_u32 *total = a.total;\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
+"for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
+"const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
+"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
+"sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
+"warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
+"const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
+"for (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
+"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n",
+"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
+"a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
+"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*total = base;\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n"
+"mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
+"const mbk_u64 row =\n"
+"(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
+"const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
+"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\nif (mbk_lane() == 0) {\n"
+"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n"
+"mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
+"before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
+"before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\nif (holds) {\n"
+"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
+"} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
+"if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
+"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
+"for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
+"mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {\n"
+"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
+"c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
+"((mbk_u64)(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride;\n"
+"a.counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;\n}\n}\n\n\n\n"
+"#define MBK_BINS 4096\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const own = (mbk_u32 *)shared;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n"
+"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
+"c += (mbk_u64)mbk_grid() * 256) {\nif (a.counts[c] > 0) {\n"
+"mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
+"mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
+"if (own[i] > 0) {\nmbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
+"mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
+"bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
+"bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\nreturn bits ^ bits >> 31;\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {\n"
+"const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n"
+"for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
+"sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
+"for (mbk_u64 k = first; k < a.nnz; k += stride) {\n",
+"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
+"for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
+"if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
+"#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\nmbk_u32 sizes = 0;\n"
+"for (mbk_u32 n = 2; n <= 16; n++) {\nsizes |= place % n != 0 ? 1u << n : 0;\n}\n"
+"return sizes;\n}\n\n\nMBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {\n"
+"for (int d = 16; d > 0; d >>= 1) {\nbits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n}\n"
+"return bits;\n}\n\n\nMBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {\n"
+"mbk_u32 both = 0;\nif (mbk_lane() == 0) {\n"
+"both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n}\n"
+"both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
+"return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(const mbk_arrays_blocks_arguments a) {\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n"
+"mbk_u32 high = 0, wide = 0;\nif (warp < a.count) {\n"
+"const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;\n"
+"const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
+"const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
+"bool same = next == end - start;\n"
+"for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
+"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+"if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
+"(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
+"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n",
+"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
+"const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
+"same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
+"if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+"wide |= mbk_arrays_inside((mbk_u64)k + 1);\n}\n\n"
+"wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n}\n}\n"
+"high = same ? 0 : mbk_arrays_inside(row + 1);\n}\nhigh = mbk_arrays_any(high);\n"
+"wide = mbk_arrays_any(wide);\n"
+"if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
+"mbk_atomic_or(a.against, high);\n}\n"
+"if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
+"mbk_atomic_or(a.against + 1, wide);\n}\n}\n\n#include \"spmv/stages/value_forms.cuh\"\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_device_csr_arguments_cuh[] = {
+"\ntypedef struct mbk_arrays_check_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_i64 rows, cols, nnz;\nMBK_POINTER(mbk_u32) bad;\n"
+"} mbk_arrays_check_arguments;\n\ntypedef struct mbk_arrays_narrow_arguments {\n"
+"MBK_POINTER(const MBK_COLUMN) wide;\nmbk_i64 nnz;\nMBK_POINTER(mbk_i32) narrow;\n"
+"} mbk_arrays_narrow_arguments;\n\ntypedef struct mbk_arrays_count_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\n"
+"MBK_POINTER(mbk_u32) counts, longest;\nMBK_POINTER(mbk_u64) widths;\n"
+"} mbk_arrays_count_arguments;\n\ntypedef struct mbk_arrays_offsets_arguments {\n"
+"MBK_POINTER(mbk_u32) counts;\nmbk_u64 blocks;\nMBK_POINTER(mbk_u32) total;\n"
+"} mbk_arrays_offsets_arguments;\n\ntypedef struct mbk_arrays_compact_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\nMBK_POINTER(const mbk_u32) offsets;\n"
+"MBK_POINTER(mbk_u32) row_id;\nMBK_POINTER(MBK_ROW_PTR) row_start;\n"
+"MBK_POINTER(mbk_u32) empty_id;\n} mbk_arrays_compact_arguments;\n\n"
+"typedef struct mbk_arrays_columns_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
+"mbk_u64 nnz;\nmbk_u32 stride;\nMBK_POINTER(mbk_u32) counts;\n"
+"} mbk_arrays_columns_arguments;\n\ntypedef struct mbk_arrays_lengths_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 cols;\nmbk_u32 stride;\n"
+"MBK_POINTER(mbk_u32) counts;\n} mbk_arrays_lengths_arguments;\n\n"
+"typedef struct mbk_arrays_bins_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
+"mbk_u64 cols;\nMBK_POINTER(mbk_u32) bins;\n} mbk_arrays_bins_arguments;\n\n"
+"typedef struct mbk_arrays_hash_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nMBK_POINTER(mbk_u64) hash;\n",
+"} mbk_arrays_hash_arguments;\n\ntypedef struct mbk_arrays_blocks_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
+"mbk_u64 rows, count, step;\nMBK_POINTER(mbk_u32) against;\n} mbk_arrays_blocks_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
+"\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
+"#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n#endif\n"
+"#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of results\"\n#endif\n"
+"#ifndef MBK_EPILOGUE_VECTORS\n"
+"#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n#endif\n"
+"#ifndef MBK_EPILOGUE_SCALARS\n"
+"#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n#endif\n\n\n\n\n"
+"#include \"jit/device.cuh\"\n\n#include \"jit/functions.cuh\"\n#ifdef MBK_EPILOGUE_AFTER\n"
+"#include MBK_EPILOGUE_AFTER\n#endif\n\n#ifndef MBK_EPILOGUE_IDLE\n"
+"#define MBK_EPILOGUE_IDLE(i, scalars) false\n#endif\n\n#define MBK_EPILOGUE_THREADS 256\n"
+"#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR))\n\n#ifdef MBK_EPILOGUE_RESULT\n"
+"#define MBK_EPILOGUE_WRITES 1\n#else\n#define MBK_EPILOGUE_WRITES 0\n"
+"#define MBK_EPILOGUE_RESULT in_ax\n#endif\n#ifdef MBK_EPILOGUE_SUM0\n"
+"#define MBK_EPILOGUE_HAS0 1\n#else\n#define MBK_EPILOGUE_HAS0 0\n"
+"#define MBK_EPILOGUE_SUM0 0.0\n#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n"
+"#else\n#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
+"#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n\n"
+"#include \"spmv/shared/epilogue_arguments.cuh\"\n\n#define MBK_EPILOGUE_NAMES(T) \\\n"
+"const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n"
+"const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
+"const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
+"#define MBK_EPILOGUE_VALUES(T, y) \\\n"
+"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n",
+"(T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], \\\n"
+"(T)s[6], (T)s[7]\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
+"return MBK_EPILOGUE_RESULT;\n}\n"
+"MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\nreturn MBK_EPILOGUE_SUM0;\n"
+"}\nMBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
+"return MBK_EPILOGUE_SUM1;\n}\n\n"
+"typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n\n\n"
+"MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n"
+"bool aligned) {\nif (aligned) {\nreturn *(const mbk_epilogue_pack *)address;\n}\n"
+"mbk_epilogue_pack pack;\n#pragma unroll\nfor (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
+"pack.at[j] = (mbk_u32)j < count ? address[j] : (MBK_VECTOR)0;\n}\nreturn pack;\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {\n#pragma unroll\n"
+"for (int k = 0; k < 2; k++) {\n#pragma unroll\n"
+"for (int d = 16; d > 0 && MBK_EPILOGUE_HAS(k); d >>= 1) {\n"
+"sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n}\n}\n}\n\n\n"
+"MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
+"const mbk_u32 thread = mbk_thread();\nmbk_epilogue_lanes(sums);\nmbk_block_sync();\n"
+"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
+"if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n"
+"mbk_block_sync();\nif (thread < 32) {\n#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
+"sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
+"? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
+"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n",
+"if (mbk_thread() == 0) {\nplace[0] = sums[0];\nplace[1] = sums[1];\n}\n}\n\n\n\n"
+"MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
+"mbk_u32 *const flag = (mbk_u32 *)shared;\nif (mbk_thread() == 0) {\nmbk_fence();\n"
+"const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == mbk_grid() - 1;\nif (last) {\n"
+"*ticket = 0;\nmbk_fence();\n}\n*flag = last;\n}\nmbk_block_sync();\nreturn *flag != 0;\n"
+"}\n\n\nMBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {\n"
+"MBK_SHARED_MEMORY(memory);\ndouble *const shared = (double *)memory;\n"
+"mbk_epilogue_block(sums, shared);\n"
+"mbk_epilogue_store(call.parts + 2 * (mbk_u64)mbk_block(), sums);\n"
+"if (!mbk_epilogue_last(call.ticket, shared)) {\nreturn;\n}\nsums[0] = sums[1] = 0.0;\n"
+"for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_EPILOGUE_THREADS) {\n#pragma unroll\n"
+"for (int k = 0; k < 2; k++) {\n"
+"sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(call.parts + 2 * i + k) : 0.0;\n}\n}\n"
+"mbk_epilogue_block(sums, shared);\nmbk_epilogue_store(call.sums, sums);\n"
+"#ifdef MBK_EPILOGUE_AFTER\nif (mbk_thread() == 0) {\n"
+"mbk_epilogue_after(call.after, sums[0], sums[1]);\n}\n#endif\n}\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
+"mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {\nmbk_release();\nmbk_await();\n"
+"if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
+"double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
+"s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n",
+"for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\n"
+"const mbk_u32 count =\n"
+"(mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);\n"
+"const bool whole = a.aligned != 0 && count == MBK_EPILOGUE_PACK;\n"
+"const mbk_epilogue_pack taken = mbk_epilogue_load(a.product + at, count, whole);\n"
+"mbk_epilogue_pack v[6], result;\n#pragma unroll\nfor (int i = 0; i < 6; i++) {\n"
+"const bool counts = i < MBK_EPILOGUE_VECTORS && !(MBK_EPILOGUE_IDLE(i, s));\n"
+"v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? a.call.vectors[i] + at : a.product,\n"
+"counts ? count : 0, counts && whole);\n}\n#pragma unroll\n"
+"for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\nconst MBK_VECTOR ax = taken.at[j];\n"
+"const mbk_u64 row = at + (mbk_u64)j;\n"
+"result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
+"const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),\n"
+"mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, result.at[j]))};\n#pragma unroll\n"
+"for (int k = 0; k < 2; k++) {\nif (MBK_EPILOGUE_HAS(k) && (mbk_u32)j < count) {\n"
+"sums[k] += terms[k];\n}\n}\n}\nif (MBK_EPILOGUE_WRITES && whole) {\n"
+"mbk_store_pack(a.y + at, result);\n}\n#pragma unroll\n"
+"for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
+"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
+"a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
+"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
+"} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_epilogue_arguments_cuh[] = {
+"\ntypedef struct mbk_epilogue {\nMBK_POINTER(const MBK_VECTOR) vectors[6];\n"
+"MBK_POINTER(const double) scalars;\nMBK_POINTER(double) sums;\n"
+"MBK_POINTER(const mbk_i32) skip;\nMBK_POINTER(double) parts;\nMBK_POINTER(mbk_u32) ticket;\n"
+"MBK_POINTER(void) after;\n} mbk_epilogue;\n\ntypedef struct mbk_epilogue_rows_arguments {\n"
+"MBK_POINTER(const MBK_VECTOR) product;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
+"mbk_i32 aligned;\nmbk_epilogue call;\n} mbk_epilogue_rows_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
+"\n\n\n#ifndef MBK_PARTS\n"
+"#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n#endif\n"
+"#ifndef MBK_TILE_ROW_NUMBER\n"
+"#error \"define MBK_TILE_ROW_NUMBER(tile): the number of its first row among the non-empty\"\n"
+"#endif\n#ifndef MBK_ROW_NUMBER\n"
+"#error \"define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row\"\n"
+"#endif\n\n#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
+"#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n#endif\n\n#ifndef MBK_LEADING\n"
+"#define MBK_LEADING 0\n#endif\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
+"#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
+"#define MBK_FIXUP_LONG 8\n#define MBK_FIXUP_VERY_LONG 128\n#define MBK_FIXUP_AHEAD 8\n\n\n\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+"mbk_u32 thread, mbk_u32 threads) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"for (from += thread; from < to; from += MBK_FIXUP_AHEAD * threads) {\n"
+"MBK_COMPUTE some[MBK_FIXUP_AHEAD];\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\nconst mbk_u64 at = from + i * threads;\n"
+"some[i] = at < to ? tails[at * MBK_PARTS] : MBK_ZERO;\n}\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\nsum = MBK_ADD(sum, some[i]);\n}\n}\n"
+"return sum;\n}\n\n\n"
+"MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
+"MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\nif (MBK_LEADING) {\n"
+"MBK_COMMIT(row * rows + part, sum);\n} else if (MBK_PARTS == 1) {\nMBK_COMMIT(row, sum);\n"
+"} else if (row * MBK_PARTS + part < rows) {\nMBK_COMMIT(row * MBK_PARTS + part, sum);\n}\n"
+"}\n\n\n\n\n\n\n\n",
+"MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
+"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+"const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+"mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
+"MBK_SCALAR_PARAMETERS) {\n"
+"mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
+"const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
+"const mbk_u64 item = block_first + mbk_thread();\nconst mbk_u64 at = item / MBK_PARTS;\n"
+"const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
+"mbk_u64 row = 0;\nmbk_u32 back = MBK_OPEN;\nMBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;\n"
+"mbk_release();\nif (at < tiles) {\nback = MBK_TILE_BACK(at);\n"
+"row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n}\nmbk_await();\nMBK_STOP_HERE\n"
+"MBK_SCALARS_LOAD;\n\nif (back != MBK_OPEN) {\nown = firsts[item];\n"
+"before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n}\n"
+"const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
+"if (mbk_lane() == 0) {\nvery_long[warp] = ballot;\n}\nmbk_block_sync();\n#if MBK_EMPTY_ROWS\n"
+"for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
+"i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+"mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
+"MBK_ZERO, alpha, beta);\n}\n#endif\nif (back <= MBK_FIXUP_LONG) {\n"
+"const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
+": MBK_ADD(MBK_ZERO, before);\n"
+"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n"
+"mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
+"for (; left != 0; left &= left - 1) {\n",
+"const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
+"const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
+"const mbk_u64 begin = end - mbk_shuffle(MBK_ALL, back, leader, 32);\n"
+"const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
+"const MBK_COMPUTE sum =\n"
+"mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
+"if ((int)mbk_lane() == leader) {\n"
+"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n}\n"
+"for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+"for (left = very_long[w]; left != 0; left &= left - 1) {\n"
+"const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
+"const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
+"const mbk_u64 begin = end - MBK_TILE_BACK(end);\n"
+"const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
+"tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
+"if (mbk_lane() == 0) {\npartial[warp] = share;\n}\nmbk_block_sync();\n"
+"if (mbk_thread() == w * 32 + leader) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\nsum = MBK_ADD(sum, partial[p]);\n}\n"
+"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\nmbk_block_sync();\n"
+"}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
+"\n\n#ifndef MBK_EMPTY_ROWS\n"
+"#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows\"\n"
+"#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n#define MBK_OPEN 0xffffffffu\n\n"
+"#if MBK_EMPTY_ROWS\n#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
+"#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
+"mbk_u64 item) {\nmbk_u32 low = 0, high = count;\nwhile (high - low > 1) {\n"
+"const mbk_u32 middle = low + (high - low) / 2;\n"
+"if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {\nlow = middle;\n} else {\n"
+"high = middle;\n}\n}\nreturn low;\n}\n\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n#pragma unroll\n"
+"for (int d = 16; d > 0; d >>= 1) {\n"
+"sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n}\nreturn sum;\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_pages_cuh[] = {
+"\n\n\n\n\n#define MBK_PAGE 2048u\n#define MBK_PAGES 32\n#define MBK_NO_PAGE 0xffffu\n"
+"#define MBK_PAGE_SLOTS 64\n\n#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n"
+"#define MBK_PAGE_EMPTY 0xffffffffu\n\n\nMBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
+"set[mbk_lane()] = set[32 + mbk_lane()] = MBK_PAGE_EMPTY;\nif (mbk_lane() == 0) {\n"
+"set[MBK_PAGE_SLOTS] = 0;\n}\nmbk_warp_sync(0xffffffffu);\n}\n\n\n\n"
+"MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {\n"
+"const mbk_u32 page = column / MBK_PAGE;\nmbk_u32 at = page * 2654435761u >> 26;\n"
+"if (page >= MBK_NO_PAGE) {\nmbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);\nreturn;\n"
+"}\nwhile (mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
+"mbk_u32 there = mbk_peek(set + at);\nif (there == MBK_PAGE_EMPTY) {\n"
+"there = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);\nif (there == MBK_PAGE_EMPTY) {\n"
+"mbk_atomic_add(set + MBK_PAGE_SLOTS, 1u);\n}\n}\n"
+"if (there == MBK_PAGE_EMPTY || there == page) {\nbreak;\n}\nat = (at + 1) % MBK_PAGE_SLOTS;\n"
+"}\n}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {\n"
+"const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;\nmbk_warp_sync(0xffffffffu);\n"
+"const mbk_u32 low = set[lane], high = set[32 + lane];\n"
+"const bool fits = set[MBK_PAGE_SLOTS] <= MBK_PAGES;\n"
+"const mbk_u32 lows = mbk_ballot(0xffffffffu, low != MBK_PAGE_EMPTY);\n"
+"const mbk_u32 highs = mbk_ballot(0xffffffffu, high != MBK_PAGE_EMPTY);\n"
+"const mbk_u32 count = (mbk_u32)(mbk_popcount(lows) + mbk_popcount(highs));\nif (!fits) {\n"
+"return MBK_NO_PAGE;\n}\nmbk_warp_sync(0xffffffffu);\nif (low != MBK_PAGE_EMPTY) {\n"
+"set[mbk_popcount(lows & before)] = low;\n}\nif (high != MBK_PAGE_EMPTY) {\n"
+"set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;\n}\n",
+"mbk_warp_sync(0xffffffffu);\nconst mbk_u32 own = lane < count ? set[lane] : MBK_PAGE_EMPTY;\n"
+"mbk_u32 rank = 0;\nfor (int i = 0; i < MBK_PAGES; i++) {\n"
+"rank += mbk_shuffle(0xffffffffu, own, i, 32) < own;\n}\nmbk_warp_sync(0xffffffffu);\n"
+"set[lane < count ? rank : lane] = own;\nmbk_warp_sync(0xffffffffu);\nreturn set[lane];\n"
+"}\n\n\nMBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {\n"
+"mbk_u32 place = 0;\n#pragma unroll\nfor (int step = MBK_PAGES / 2; step > 0; step /= 2) {\n"
+"place += list[place + step] <= column / MBK_PAGE ? step : 0;\n}\n"
+"return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\nreturn (page - mbk_lane()) * MBK_PAGE;\n"
+"}\n\n\nMBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
+"return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_sample_cuh[] = {
+"\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"spmv/shared/pages.cuh\"\n\n#define MBK_SAMPLE_WINDOW 8192\n"
+"#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
+"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
+"MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {\n"
+"const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
+"mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
+"mbk_u32 there = mbk_peek(table + at);\nif (there == 0xffffffffu) {\n"
+"there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n}\n"
+"if (there == 0xffffffffu || there == sector) {\nreturn there != sector;\n}\n"
+"at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
+"mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {\n"
+"const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
+"const mbk_u64 first = (nnz - most) / windows * mbk_block();\nmbk_u32 found = 0;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
+"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
+"mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
+"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
+"}\n#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"found += mbk_arrays_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n",
+"found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
+"mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
+"const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
+"const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\nmbk_page_begin(set);\n"
+"for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
+"k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {\n"
+"mbk_u32 column[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);\n"
+"}\n#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
+"if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
+"mbk_atomic_add(narrow, 1u);\n}\n}\n\n"
+"#include \"spmv/shared/sample_arguments.cuh\"\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+"mbk_arrays_sample(const mbk_arrays_sample_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const words = (mbk_u32 *)shared;\n"
+"const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
+"if (mbk_block() < windows) {\n"
+"mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
+"} else if (warp < 8) {\n"
+"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
+"mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
+"words + warp * MBK_PAGE_SET);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_sample_arguments_cuh[] = {
+"\ntypedef struct mbk_arrays_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nmbk_u32 shift;\n"
+"MBK_POINTER(mbk_u32) sectors, narrow;\n} mbk_arrays_sample_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
+"\n\n\n\n\n\n\n\n\n#include \"jit/functions.cuh\"\n\n#if MBK_SEMIRING == 4\n"
+"#ifndef MBK_OPERATOR_ZERO\n"
+"#error \"define MBK_OPERATOR_ZERO: what changes nothing by MBK_OPERATOR_ADD\"\n#endif\n"
+"#ifndef MBK_OPERATOR_ADD\n#error \"define MBK_OPERATOR_ADD: an expression in in_a and in_b\"\n"
+"#endif\n#ifndef MBK_OPERATOR_MULTIPLY\n"
+"#error \"define MBK_OPERATOR_MULTIPLY: an expression in in_a and in_x\"\n#endif\n#endif\n\n"
+"#if MBK_SEMIRING == 1\n#define MBK_ZERO ((MBK_COMPUTE)mbk_number(0x7ff0000000000000ull))\n"
+"#elif MBK_SEMIRING == 4\n#define MBK_ZERO ((MBK_COMPUTE)MBK_OPERATOR_ZERO)\n#else\n"
+"#define MBK_ZERO ((MBK_COMPUTE)0)\n#endif\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_semiring_add(const MBK_COMPUTE in_a, const MBK_COMPUTE in_b) {\n"
+"#if MBK_SEMIRING == 1\nreturn mbk_min(in_a, in_b);\n#elif MBK_SEMIRING == 4\n"
+"return MBK_OPERATOR_ADD;\n#else\nreturn mbk_max(in_a, in_b);\n#endif\n}\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_semiring_multiply(const MBK_COMPUTE in_a, const MBK_COMPUTE in_x) {\n"
+"#if MBK_SEMIRING == 1\nreturn in_a + in_x;\n#elif MBK_SEMIRING == 2\n"
+"return mbk_multiply(in_a, in_x);\n#elif MBK_SEMIRING == 3\n"
+"return in_a != (MBK_COMPUTE)0 && in_x != (MBK_COMPUTE)0 ? (MBK_COMPUTE)1 : (MBK_COMPUTE)0;\n"
+"#else\nreturn MBK_OPERATOR_MULTIPLY;\n#endif\n}\n"
+"#define MBK_ADD(a, b) mbk_semiring_add((a), (b))\n"
+"#define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
+"struct mbk_given_scalar {\nMBK_COMPUTE value;\nmbk_u32 given;\n};\n"
+"#define MBK_SCALAR mbk_given_scalar\n#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
+"#define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)\n"
+"#define MBK_SCALAR_AT(address, absent) \\\n"
+"((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n\n",
+"MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
+"const mbk_given_scalar scalar = {value, given};\nreturn scalar;\n}\n"
+"MBK_DEVICE bool mbk_scalar_vanishes(const mbk_given_scalar scalar) {\n"
+"return scalar.given != 0 && scalar.value == MBK_ZERO;\n}\n\n"
+"MBK_DEVICE bool mbk_scalar_forgets(const mbk_given_scalar beta) {\n"
+"return beta.given == 0 || beta.value == MBK_ZERO;\n}\n"
+"MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum) {\n"
+"return alpha.given == 0             ? sum\n: mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
+": MBK_MUL(alpha.value, sum);\n}\n\n\n"
+"MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
+"return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n"
+"}\n\n#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
+"? mbk_scaled(alpha, sum) \\\n: MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_values_cuh[] = {
+"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STORED\n"
+"#error \"include spmv/shared/algebra.cuh, which opens with the list of macros\"\n#endif\n\n"
+"#define MBK_BY_ROW (MBK_STORED == 5)\n\n#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n\n\n\n"
+"#if MBK_STORED == 1 || MBK_BY_ROW\n"
+"#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
+"#elif MBK_SEMIRING && MBK_STORED != 6\n"
+"#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)\n#else\n"
+"#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#endif\n\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {\n#if MBK_STORED == 3\n"
+"return (MBK_COMPUTE)mbk_half_value(stored);\n#elif MBK_STORED == 4\n"
+"MBK_SHARED_MEMORY(shared);\nreturn ((const MBK_COMPUTE *)shared)[stored];\n"
+"#elif MBK_STORED == 7\nreturn (MBK_COMPUTE)mbk_bf16_value(stored);\n#elif MBK_STORED == 8\n"
+"return mbk_conjugate((MBK_COMPUTE)stored);\n#else\nreturn (MBK_COMPUTE)stored;\n#endif\n"
+"}\n\n\n\n"
+"MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {\n"
+"#if MBK_STORED == 4\nMBK_SHARED_MEMORY(shared);\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
+"((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n}\nmbk_block_sync();\n#else\n(void)table;\n"
+"(void)alpha;\n(void)threads;\n#endif\n}\n\n#include \"spmv/shared/values_arguments.cuh\"\n\n"
+"#if MBK_STORED == 6\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(const mbk_values_scale_arguments a) {\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n"
+"#pragma unroll 4\nfor (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
+"c += (mbk_u64)mbk_grid() * 256) {\n",
+"a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
+"}\n}\n#endif\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_values_arguments_cuh[] = {
+"\ntypedef struct mbk_values_scale_arguments {\nMBK_POINTER(const MBK_VALUE) by_column;\n"
+"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_VECTOR) scaled;\n"
+"mbk_scalar alpha, beta;\n} mbk_values_scale_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
+"\n\n\n\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#include \"jit/device.cuh\"\n\n#define MBK_CHUNK 1024\n"
+"#define MBK_EXTRACT_END 0xffffffffu\n#define MBK_ALL 0xffffffffu\n\n\n\n"
+"struct mbk_extract_csr {\nconst MBK_ROW_PTR *row_ptr;\nconst mbk_i32 *col_ind;\n"
+"mbk_u64 rows, cols;\n};\n\n\n\n\nstruct mbk_extract_shape {\nmbk_u32 high, wide, group;\n"
+"};\n\ntemplate <int ROWS> struct mbk_extract_walk {\nMBK_ROW_PTR at[ROWS], end[ROWS];\n"
+"mbk_u32 next[ROWS];\n};\n\n"
+"MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
+"return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n}\n\n\n\n"
+"template <int ROWS>\n"
+"MBK_DEVICE mbk_extract_walk<ROWS> mbk_extract_start(const mbk_extract_csr &csr,\n"
+"const mbk_extract_shape &shape,\nmbk_u64 block_row) {\nmbk_extract_walk<ROWS> walk;\n"
+"#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
+"const mbk_u32 r = mbk_lane() % shape.group + 32 * j;\n"
+"const mbk_u64 row = block_row * shape.high + r;\nwalk.at[j] = walk.end[j] = 0;\n"
+"if (r < shape.high && row < csr.rows) {\n"
+"walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
+"walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;\n}\n"
+"walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);\n}\nreturn walk;\n"
+"}\n\n\n\ntemplate <int ROWS>\n"
+"MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n"
+"mbk_u32 least = walk.next[0];\nif (ROWS > 1 && walk.next[ROWS - 1] < least) {\n",
+"least = walk.next[ROWS - 1];\n}\nfor (mbk_u32 d = group / 2; d > 0; d >>= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, least, (int)d, 32);\n"
+"least = other < least ? other : least;\n}\nreturn least;\n}\n\n\n\n\n"
+"struct mbk_extract_tally {\nmbk_u64 blocks;\nmbk_u64 inside;\nmbk_u64 entries;\n"
+"bool descends;\n};\n\n\n"
+"MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
+"mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\nwhile (next < limit) {\n"
+"const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);\n"
+"tally.entries += behind != next;\ntally.descends |= behind < next;\nnext = behind;\n}\n}\n\n\n"
+"template <int ROWS>\n"
+"MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+"mbk_u64 block_row, mbk_extract_tally &tally) {\n"
+"mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
+"const mbk_u64 below = csr.rows - block_row * shape.high;\n"
+"const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;\nmbk_u32 found = 0;\n"
+"for (;;) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
+"if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\nreturn found;\n}\n"
+"if (least != MBK_EXTRACT_END) {\nconst mbk_u32 first = least / shape.wide * shape.wide;\n"
+"const mbk_u64 right = csr.cols - first;\nfound++;\n"
+"tally.inside += high * (right < shape.wide ? right : shape.wide);\n#pragma unroll\n"
+"for (int j = 0; j < ROWS; j++) {\n"
+"mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
+"tally);\n}\n}\n}\n}\n\nMBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {\n"
+"for (int d = 16; d > 0; d >>= 1) {\nown += mbk_shuffle_xor(MBK_ALL, own, d, 32);\n}\n"
+"return own;\n}\n\n\n\n",
+"MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
+"return spans * w + rest * w / high;\n}\n\n"
+"#include \"spmv/stages/extract_blocks_arguments.cuh\"\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {\n"
+"const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
+"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+"const mbk_u64 items = (mbk_u64)a.windows * a.count;\n"
+"const mbk_u32 side_by_side = 32 / a.group;\nconst bool speaks = mbk_lane() % a.group == 0;\n"
+"mbk_extract_tally tally = {0, 0, 0, false};\n"
+"for (mbk_u64 first = warp * side_by_side; first < items;\n"
+"first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
+"const mbk_u64 item = first + mbk_lane() / a.group;\n"
+"const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n"
+"mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;\n"
+"const bool there = item < items && block_row < a.block_rows;\n"
+"const mbk_u64 place = there ? block_row : a.block_rows;\n"
+"const mbk_u32 found = a.high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
+": mbk_extract_row<1>(csr, shape, place, tally);\ntally.blocks += speaks ? found : 0;\n"
+"if (a.counts != 0) {\nconst mbk_u64 sum = mbk_extract_total(speaks ? found : 0);\n"
+"if (speaks && there) {\na.counts[block_row] = found;\n}\nif (mbk_lane() == 0 && sum > 0) {\n"
+"mbk_atomic_add(a.sums + first / MBK_CHUNK, sum);\n}\n}\n}\n"
+"const mbk_u64 blocks = mbk_extract_total(tally.blocks);\n"
+"const mbk_u64 inside = mbk_extract_total(speaks ? tally.inside : 0);\n"
+"const mbk_u64 entries = mbk_extract_total(tally.entries);\n",
+"const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);\n"
+"if (mbk_lane() == 0 && entries > 0) {\nmbk_atomic_add(a.answer, blocks);\n"
+"mbk_atomic_add(a.answer + 1, inside);\nmbk_atomic_add(a.answer + 2, entries);\n"
+"if (descends != 0) {\nmbk_atomic_add(a.answer + 3, (mbk_u64)1);\n}\n}\n}\n\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
+"mbk_u64 *all) {\nmbk_u64 sum = own, before = 0, total = 0;\n"
+"for (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+"sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
+"warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
+"total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
+"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\n"
+"const mbk_u64 i = from + mbk_thread();\nmbk_u64 all;\nconst mbk_u64 before =\n"
+"mbk_extract_before(i < a.chunks ? a.sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
+"if (i < a.chunks) {\na.sums[i] = base + before;\n}\nbase += all;\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\nmbk_u32 own[4];\n"
+"mbk_u64 all, sum = 0;\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
+"own[i] = first + i < a.block_rows ? a.counts[first + i] : 0;\nsum += own[i];\n}\n"
+"mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n",
+"#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
+"if (first + i <= a.block_rows && a.large != 0) {\n"
+"((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n"
+"} else if (first + i <= a.block_rows) {\n"
+"((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
+"struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n"
+"};\n\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
+"mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
+"if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
+"bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+"const MBK_VALUE *values, const mbk_extract_target &to,\n"
+"MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n"
+"const mbk_u32 entries = shape.high * shape.wide;\nmbk_u64 bits = 0;\n"
+"while (next < first + shape.wide) {\nconst mbk_u32 column = next;\n"
+"MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
+"next = mbk_extract_next(csr.col_ind, ++at, end);\nwhile (next == column) {\n"
+"sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
+"next = mbk_extract_next(csr.col_ind, ++at, end);\n}\nbits |= (mbk_u64)1 << (column - first);\n"
+"if (to.blocks != 0) {\nto.blocks[block * entries + r * shape.wide + column - first] = sum;\n"
+"}\n}\nif (to.masks != 0) {\n"
+"mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n"
+"}\n\ntemplate <int ROWS>\n"
+"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
+"const MBK_VALUE *values, const mbk_extract_target &to,\nmbk_u64 block_row, mbk_u64 block) {\n"
+"mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
+"for (;; block++) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
+"if (mbk_ballot(MBK_ALL, least != MBK_EXTRACT_END) == 0) {\nreturn;\n}\n"
+"if (least != MBK_EXTRACT_END) {\nconst mbk_u32 column = least / shape.wide;\n"
+"if (to.block_col != 0 && mbk_lane() % shape.group == 0) {\n"
+"to.block_col[block] = (mbk_i32)column;\n}\n#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
+"mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
+"column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n}\n}\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {\n"
+"const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
+"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
+"const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+"const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;\n"
+"const mbk_u64 block_row = item < a.block_rows ? item : a.block_rows;\n"
+"const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]\n"
+": (mbk_u64)((const mbk_i32 *)a.block_ptr)[block_row];\nif (a.high > 32) {\n"
+"mbk_extract_fill_row<2>(csr, shape, a.values, to, block_row, block);\n} else {\n"
+"mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_extract_blocks_arguments_cuh[] = {
+"\ntypedef struct mbk_extract_count_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 rows, cols, block_rows;\n"
+"mbk_u32 high, wide, group, windows;\nmbk_u64 spans;\nmbk_u32 rest, count;\n"
+"MBK_POINTER(mbk_u32) counts;\nMBK_POINTER(mbk_u64) sums, answer;\n"
+"} mbk_extract_count_arguments;\n\ntypedef struct mbk_extract_sums_arguments {\n"
+"MBK_POINTER(mbk_u64) sums;\nmbk_u64 chunks;\n} mbk_extract_sums_arguments;\n\n"
+"typedef struct mbk_extract_offsets_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
+"MBK_POINTER(const mbk_u64) sums;\nmbk_u64 block_rows;\nmbk_u32 large;\n"
+"MBK_POINTER(void) block_ptr;\n} mbk_extract_offsets_arguments;\n\n"
+"typedef struct mbk_extract_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
+"mbk_u64 rows, cols, block_rows;\nmbk_u32 high, wide, group;\n"
+"MBK_POINTER(const void) block_ptr;\nmbk_u32 large;\nMBK_POINTER(mbk_i32) block_col;\n"
+"MBK_POINTER(mbk_u32) masks;\nMBK_POINTER(MBK_VALUE) blocks;\n} mbk_extract_fill_arguments;\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
+"\n\n\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#ifndef MBK_HIGH\n#error \"define MBK_HIGH: rows of a block\"\n#endif\n"
+"#ifndef MBK_WIDE\n#error \"define MBK_WIDE: columns of a block\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
+"return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
+"}\n\n#include \"spmv/stages/full_blocks_arguments.cuh\"\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {\n"
+"const mbk_i32 *col_ind = a.col_ind;\n"
+"const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+"if (row > a.block_rows) {\nreturn;\n}\n"
+"const mbk_u64 first = mbk_full_blocks_first(a.row_ptr, row);\nif (mbk_lane() == 0) {\n"
+"a.block_ptr[row] = (MBK_ROW_PTR)first;\n}\nif (row < a.block_rows) {\n"
+"const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
+"col_ind += mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
+"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
+"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
+"}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {\n"
+"const MBK_VALUE *values = a.values;\nMBK_VALUE *blocks = a.blocks;\n"
+"const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
+"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;\n"
+"values += start;\n"
+"blocks += mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
+"row % MBK_HIGH * MBK_WIDE;\nfor (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
+"blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_full_blocks_arguments_cuh[] = {
+"\ntypedef struct mbk_full_blocks_places_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 block_rows;\n"
+"MBK_POINTER(MBK_ROW_PTR) block_ptr;\nMBK_POINTER(mbk_i32) block_col;\n"
+"} mbk_full_blocks_places_arguments;\n\ntypedef struct mbk_full_blocks_values_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 rows;\n"
+"MBK_POINTER(MBK_VALUE) blocks;\n} mbk_full_blocks_values_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_reorder_cu[] = {
@@ -7293,22 +8280,12 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_transpose_arguments_cuh[] = {
-"\ntypedef struct mbk_transpose_count_arguments {\nMBK_POINTER(const mbk_i32) keys;\n"
-"mbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\nmbk_u64 chunk;\n"
-"MBK_POINTER(MBK_PLACE) counts;\n} mbk_transpose_count_arguments;\n\n"
-"typedef struct mbk_transpose_scan_arguments {\nMBK_POINTER(MBK_PLACE) counts;\n"
-"mbk_u64 blocks;\nMBK_POINTER(MBK_PLACE) totals;\n} mbk_transpose_scan_arguments;\n\n"
-"typedef struct mbk_transpose_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows, nnz;\nmbk_u32 base;\nMBK_POINTER(mbk_i32) row_of;\n"
-"} mbk_transpose_rows_arguments;\n\ntypedef struct mbk_transpose_move_arguments {\n"
-"MBK_POINTER(const mbk_i32) keys;\nmbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\n"
-"mbk_u64 chunk;\nMBK_POINTER(const MBK_PLACE) counts, totals;\n"
-"MBK_POINTER(const mbk_i32) rows;\nMBK_POINTER(const MBK_PLACE) places;\n"
-"MBK_POINTER(mbk_i32) keys_to, rows_to;\nMBK_POINTER(MBK_PLACE) places_to;\n"
-"} mbk_transpose_move_arguments;\n\ntypedef struct mbk_transpose_starts_arguments {\n"
-"MBK_POINTER(const mbk_i32) keys;\nmbk_u64 nnz, cols;\nMBK_POINTER(MBK_PLACE) starts;\n"
-"} mbk_transpose_starts_arguments;\n",
+static const char *const mbi_source_spmv_stages_reorder_arguments_cuh[] = {
+"\ntypedef struct mbk_reorder_gather_arguments {\nMBK_POINTER(const mbk_i32) order;\n"
+"MBK_POINTER(const MBK_VECTOR) from;\nMBK_POINTER(MBK_VECTOR) to;\nmbk_u64 count;\n"
+"} mbk_reorder_gather_arguments;\n\ntypedef struct mbk_reorder_values_arguments {\n"
+"MBK_POINTER(const MBK_PLACE) places;\nMBK_POINTER(const MBK_VALUE) from;\n"
+"MBK_POINTER(MBK_VALUE) to;\nmbk_u64 count;\n} mbk_reorder_values_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_transpose_cu[] = {
@@ -7481,1262 +8458,285 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "} else {\nhigh = middle;\n}\n}\na.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_solve_core_state_cuh[] = {
-"\n\n\n\n#define MBI_SOLVE_VECTORS 12\n#define MBI_SOLVE_SCALARS 16\n"
-"#define MBI_STEP_SHARED 2048\n#define MBI_SOLVE_SUMS 5\n#define MBI_FUSED_SUMS 4\n"
-"#define MBI_WIDE_GROUP 8\n#define MBI_SOLVE_RING \\\n2048\n\n\n\n#define MBI_SOLVE_RUNNING 0\n"
-"#define MBI_SOLVE_CAP 1\n#define MBI_SOLVE_NOT_FINITE 3\n#define MBI_SOLVE_STAGNATED 4\n"
-"#define MBI_SOLVE_BREAKDOWN 5\n#define MBI_SOLVE_CANDIDATE 100\n\n\n"
-"#define MBI_WHY_NOTHING 0\n#define MBI_WHY_CURVATURE 1\n#define MBI_WHY_PRECONDITIONER 2\n"
-"#define MBI_WHY_SHADOW 3\n#define MBI_WHY_OMEGA 4\n\n\n\n\n#define MBI_AT_X 0\n"
-"#define MBI_AT_B 1\n#define MBI_AT_W 2\n#define MBI_AT_INVERSE 3\n#define MBI_AT_OWN 4\n\n\n\n"
-"#define MBI_PRE_NONE 0\n#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\n"
-"typedef struct mbi_solve_vectors {\nvoid *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\n"
-"int block;\nint from, to;\nint basis;\nint lanczos;\nconst double *dots;\n"
-"long long dot_count;\nunsigned long long *posts;\nlong long stride;\n} mbi_solve_vectors;\n\n"
-"typedef struct mbi_solve_state {\ndouble scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\n"
-"double rr;\ndouble goal;\ndouble tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\n"
-"double w_most, x_most, b_most;\ndouble value;\nint stop;\nint closed;\nint iterations, cap;\n"
-"int check_at;\n\nint why;\nunsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n"
-"} mbi_solve_state;\n\ntypedef struct mbi_solve_memory {\nmbi_solve_state state;\n"
-"double ring[MBI_SOLVE_RING];\n} mbi_solve_memory;\n\n\n#define MBI_OPEN_BEGIN 0\n"
-"#define MBI_OPEN_GO_ON 1\n#define MBI_OPEN_TIGHTER 2\n\n\n"
-"MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
-"double tolerance, double shrink, double epsilon) {\nmbi_solve_state *s = &m->state;\n",
-"if (how == MBI_OPEN_BEGIN) {\ns->iterations = 0;\ns->cap = cap;\ns->tolerance = tolerance;\n"
-"s->epsilon = epsilon;\ns->ticket = 0;\ns->why = MBI_WHY_NOTHING;\ns->value = 0;\n"
-"s->stop = MBI_SOLVE_RUNNING;\ns->closed = 0;\n}\ns->shrink = shrink;\n"
-"s->goal = shrink * tolerance * shrink * tolerance *\ns->bb;\nif (how == MBI_OPEN_TIGHTER) {\n"
-"s->stop = MBI_SOLVE_RUNNING;\ns->closed = 0;\n}\ns->check_at = s->iterations + span;\n"
-"}\n\n\n\nMBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
-"mbi_solve_state *s = &m->state;\ns->rr = rr;\nif (!s->copied) {\n"
-"m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n}\nif (!(rr - rr == 0)) {\n"
-"s->stop = MBI_SOLVE_NOT_FINITE;\n} else if (rr <= s->goal) {\ns->stop = MBI_SOLVE_CANDIDATE;\n"
-"} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n\n\n"
-"MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\nm->state.iterations++;\n"
-"mbi_solve_note_residual(m, rr);\n}\n\n\n"
-"MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
-"m->state.stop = MBI_SOLVE_RUNNING;\nm->state.closed = 0;\nm->state.why = MBI_WHY_NOTHING;\n"
-"mbi_solve_note_residual(m, m->state.ww);\n}\n\n\n\n"
-"MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
-"c->why = why;\nc->value = value;\n"
-"return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n",
+static const char *const mbi_source_spmv_stages_transpose_arguments_cuh[] = {
+"\ntypedef struct mbk_transpose_count_arguments {\nMBK_POINTER(const mbk_i32) keys;\n"
+"mbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\nmbk_u64 chunk;\n"
+"MBK_POINTER(MBK_PLACE) counts;\n} mbk_transpose_count_arguments;\n\n"
+"typedef struct mbk_transpose_scan_arguments {\nMBK_POINTER(MBK_PLACE) counts;\n"
+"mbk_u64 blocks;\nMBK_POINTER(MBK_PLACE) totals;\n} mbk_transpose_scan_arguments;\n\n"
+"typedef struct mbk_transpose_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"mbk_u64 rows, nnz;\nmbk_u32 base;\nMBK_POINTER(mbk_i32) row_of;\n"
+"} mbk_transpose_rows_arguments;\n\ntypedef struct mbk_transpose_move_arguments {\n"
+"MBK_POINTER(const mbk_i32) keys;\nmbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\n"
+"mbk_u64 chunk;\nMBK_POINTER(const MBK_PLACE) counts, totals;\n"
+"MBK_POINTER(const mbk_i32) rows;\nMBK_POINTER(const MBK_PLACE) places;\n"
+"MBK_POINTER(mbk_i32) keys_to, rows_to;\nMBK_POINTER(MBK_PLACE) places_to;\n"
+"} mbk_transpose_move_arguments;\n\ntypedef struct mbk_transpose_starts_arguments {\n"
+"MBK_POINTER(const mbk_i32) keys;\nmbk_u64 nnz, cols;\nMBK_POINTER(MBK_PLACE) starts;\n"
+"} mbk_transpose_starts_arguments;\n",
 NULL};
 
-static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
-"\n\n\n\n\n#define MBI_PAGERANK_DAMPING 0\n\n#define MBI_PAGERANK_BASE 1\n\n"
-"#define MBI_PAGERANK_RELAX 2\n#define MBI_PAGERANK_PAST 3\n#define MBI_PAGERANK_SUM 4\n"
-"#define MBI_PAGERANK_LEAST 5\n#define MBI_PAGERANK_STALE 6\n#define MBI_PAGERANK_DANGLING 7\n"
-"#define MBI_PAGERANK_MOST 8\n\n#define MBI_PAGERANK_PLAIN_RATE 9\n"
-"#define MBI_PAGERANK_SWITCHED 10\n#define MBI_PAGERANK_STARTED 11\n"
-"#define MBI_PAGERANK_HOLD 12\n#define MBI_PAGERANK_KEPT 13\n"
-"#define MBI_PAGERANK_KEPT_RATE 14\n\n#define MBI_PAGERANK_LOST 15\n\n\n"
-"#define MBI_PAGERANK_CONVERGED 100\n#define MBI_PAGERANK_STAGNATED 4\n\n\n"
-"#define MBI_PAGERANK_PATIENCE 16\n\n\n\n#define MBI_PAGERANK_WINDOW 3\n\n"
-"#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n\n"
-"#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n\n"
-"#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
-"MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
-"const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
-"s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
-"}\n\n\nMBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {\n"
-"s->scalar[MBI_PAGERANK_RELAX] = factor;\ns->scalar[MBI_PAGERANK_PAST] = 1 - factor;\n"
-"}\n\n\n\n\n\n\n\n\n\n\n\n\nMBS_FUNCTION double mbi_pagerank_least(double a, double b) {\n"
-"return a < b ? a : b;\n}\n\nMBS_FUNCTION double mbi_pagerank_round(double factor) {\n"
-"return floor(factor * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;\n}\n\n\n"
-"MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda) {\n"
-"lambda = mbi_pagerank_least(lambda, s->scalar[MBI_PAGERANK_DAMPING]);\n"
-"return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));\n}\n\n\n",
-"MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,\n"
-"double leap) {\nconst double twice = 2 * factor - 1;\n"
-"const double most = mbi_pagerank_least(twice > leap ? twice : leap, 2.5 * factor - 1.5);\n"
-"return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));\n"
-"}\n\n\n\nMBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {\n"
-"const double half = factor * lambda / 2, root = half * half - (factor - 1);\n"
-"return root > 0 ? half + sqrt(root) : sqrt(factor - 1);\n}\n\n\n"
-"MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {\n"
-"return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];\n}\n\n\n"
-"MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {\n"
-"const double fell = m->state.rr / mbi_pagerank_before(m, count);\n"
-"return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;\n}\n\n\n"
-"MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {\n"
-"mbi_pagerank_relax(s, factor);\ns->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;\n}\n\n\n"
-"MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\n"
-"mbi_solve_state *s = &m->state;\n"
-"const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;\nconst double needed =\n"
-"log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
-"const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;\n"
-"s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;\n}\n\n\n\n"
-"MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n"
-"const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n",
-"return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n}\n\n\n"
-"MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {\n"
-"mbi_solve_state *s = &m->state;\nmbi_pagerank_account(m);\n"
-"s->scalar[MBI_PAGERANK_MOST] = 1 + mbi_pagerank_round(0.4 * (factor - 1));\n"
-"s->scalar[MBI_PAGERANK_HOLD] = s->iterations + floor(0.5 * s->iterations) + 12;\n"
-"s->scalar[MBI_PAGERANK_KEPT] = 0;\nmbi_pagerank_switch(s, 1);\n}\n\n\n\n"
-"MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {\n"
-"const double last = m->state.rr / mbi_pagerank_before(m, 1);\n"
-"const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;\n"
-"double later = last;\nint k;\nfor (k = 1; k < 5; k++) {\n"
-"const double rate = mbi_pagerank_before(m, k) / mbi_pagerank_before(m, k + 1);\n"
-"if (!(later >= 0.99 * rate && last <= rise * rate)) {\nreturn 0;\n}\nlater = rate;\n}\n"
-"return 1;\n}\n\n\n\n\n\nMBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
-"mbi_solve_state *s = &m->state;\nconst double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
-"const double rate =\n"
-"mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
-"double budget, growth, wanted;\ns->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
-"if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
-"!(rate < damping + 0.1 * (1 - damping)) ||\n"
-"!(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n"
-"!mbi_pagerank_steady(m)) {\nreturn;\n}\nbudget = mbi_pagerank_budget(s, MBI_PAGERANK_SHARE);\n"
-"if (!(budget > 0)) {\nreturn;\n}\ngrowth = exp(-0.5 * budget * log(rate));\n"
-"wanted = mbi_pagerank_least((growth * rate * rate + 1) / (rate * rate + 1),\n"
-"mbi_pagerank_factor(s, rate));\n",
-"wanted = mbi_pagerank_least(mbi_pagerank_least(wanted, MBI_PAGERANK_LEAP),\n"
-"s->scalar[MBI_PAGERANK_MOST]);\nwanted = mbi_pagerank_round(wanted);\nif (wanted > 1) {\n"
-"s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\nmbi_pagerank_switch(s, wanted);\n}\n"
-"}\n\n\n\nMBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\n"
-"mbi_solve_state *s = &m->state;\nconst double factor = s->scalar[MBI_PAGERANK_RELAX],\n"
-"damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
-"const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);\n"
-"const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];\n"
-"double rate, lambda, wanted;\nif (since == 1) {\n"
-"if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {\n\n"
-"s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;\ns->scalar[MBI_PAGERANK_LOST] += 4;\n"
-"mbi_pagerank_switch(s, 1);\n}\nreturn;\n}\nif (last > 1) {\nmbi_pagerank_give_up(m, factor);\n"
-"return;\n}\nif (s->iterations % MBI_PAGERANK_WINDOW != 0) {\nreturn;\n}\n"
-"rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n"
-"if (mbi_pagerank_budget(s, 0.5) < 0 ||\n(since >= 4 * MBI_PAGERANK_WINDOW &&\n"
-"log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {\n"
-"mbi_pagerank_give_up(m, factor);\nreturn;\n}\nmbi_pagerank_account(m);\n"
-"if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {\n\n"
-"s->scalar[MBI_PAGERANK_KEPT] = factor;\ns->scalar[MBI_PAGERANK_KEPT_RATE] = rate;\n"
-"mbi_pagerank_switch(s, 1);\nreturn;\n}\n\n"
-"if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||\n"
-"rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {\nreturn;\n}\n"
-"lambda = (rate * rate + factor - 1) / (factor * rate);\n",
-"wanted = mbi_pagerank_raised(s, factor, mbi_pagerank_factor(s, lambda), MBI_PAGERANK_LEAP);\n"
-"if (wanted > factor && log(s->tolerance / s->rr) <= MBI_PAGERANK_WORTH * log(rate)) {\n"
-"mbi_pagerank_switch(s, wanted);\n}\n}\n\n\n\n"
-"MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {\n"
-"mbi_solve_state *s = &m->state;\n"
-"const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);\n"
-"const double wanted = mbi_pagerank_factor(s, rate);\n"
-"if (!(rate >= s->scalar[MBI_PAGERANK_KEPT_RATE] && rate < 1)) {\n"
-"mbi_pagerank_give_up(m, kept);\nreturn;\n}\nmbi_pagerank_account(m);\n"
-"s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
-"s->scalar[MBI_PAGERANK_HOLD] = s->iterations + 2 * MBI_PAGERANK_WINDOW;\n"
-"s->scalar[MBI_PAGERANK_KEPT] = 0;\n"
-"mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));\n"
-"}\n\n\n\nMBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {\n"
-"const mbi_solve_state *s = &m->state;\nif (s->scalar[MBI_PAGERANK_RELAX] != 1) {\n"
-"mbi_pagerank_watch(m);\n"
-"} else if (s->iterations % MBI_PAGERANK_WINDOW == 0 && s->scalar[MBI_PAGERANK_MOST] > 1) {\n"
-"if (s->scalar[MBI_PAGERANK_KEPT] != 0) {\nmbi_pagerank_end_probe(m);\n} else {\n"
-"mbi_pagerank_begin_trial(m);\n}\n}\n}\n\n\n\n"
-"MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {\n"
-"mbi_solve_state *s = &m->state;\nconst int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;\n"
-"mbi_pagerank_spread(s, mass);\ns->iterations++;\ns->rr = change;\n"
-"m->ring[s->iterations % MBI_SOLVE_RING] = change;\nif (relaxed) {\n"
-"s->scalar[MBI_PAGERANK_LEAST] = 1e300;\ns->scalar[MBI_PAGERANK_STALE] = 0;\n"
-"} else if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n",
-"s->scalar[MBI_PAGERANK_LEAST] = change;\ns->scalar[MBI_PAGERANK_STALE] = 0;\n} else {\n"
-"s->scalar[MBI_PAGERANK_STALE] += 1;\n}\nif (!(change - change == 0)) {\n"
-"s->stop = MBI_SOLVE_NOT_FINITE;\n} else if (change < s->tolerance && !relaxed) {\n"
-"s->stop = MBI_PAGERANK_CONVERGED;\n"
-"} else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {\n"
-"s->stop = MBI_PAGERANK_STAGNATED;\n} else if (s->iterations >= s->cap) {\n"
-"s->stop = MBI_SOLVE_CAP;\n} else if (change < s->tolerance || s->iterations + 1 >= s->cap) {\n"
-"mbi_pagerank_relax(s, 1);\n} else {\nmbi_pagerank_accelerate(m);\n}\n"
-"s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n",
+static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
+"\n\n\n\n#ifndef MBK_ROW_PTR\n"
+"#error \"include spmv/shared/device_csr.cu, which opens with the list of macros\"\n#endif\n\n"
+"#define MBK_FORM_EQUAL (1u << 1)\n#define MBK_FORM_SINGLE (1u << 2)\n"
+"#define MBK_FORM_HALF (1u << 3)\n#define MBK_FORM_TABLE (1u << 4)\n"
+"#define MBK_FORM_ROW (1u << 5)\n#define MBK_FORM_COLUMN (1u << 6)\n#define MBK_KEYS 512\n"
+"#define MBK_KEYS_MOST 256\n#define MBK_KEYS_TRIES 128\n#define MBK_FORMS_WINDOW 2048\n"
+"#define MBK_FORMS_COLUMNS 4096\n\n"
+"MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
+"return wide != 0 ? mbk_load((const mbk_u64 *)values + k)\n"
+": mbk_load((const mbk_u32 *)values + k);\n}\n\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
+"const double value =\n"
+"wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);\n"
+"const float single = (float)value;\nmbk_u32 against = 0;\nif (!((double)single == value)) {\n"
+"against = MBK_FORM_SINGLE | MBK_FORM_HALF;\n"
+"} else if (!(mbk_half_value(mbk_half_of(single)) == single)) {\nagainst = MBK_FORM_HALF;\n}\n"
+"return against |\n"
+"(mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL\n: 0);\n"
+"}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
+"return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n}\n\n\n"
+"MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {\n"
+"mbk_u32 at = mbk_forms_slot(key);\nfor (int i = 0; i < MBK_KEYS_TRIES; i++) {\n"
+"const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);\n"
+"if (there == 0 || there == key) {\nreturn there == 0;\n}\nat = (at + 1) % MBK_KEYS;\n}\n"
+"return true;\n}\n\n\n\n"
+"MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
+"return key == 0 ||\n",
+"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n\n\n\n"
+"#include \"spmv/stages/value_forms_arguments.cuh\"\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
+"mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
+"mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
+"columns[i] = 0;\n}\nif (mbk_thread() == 0) {\n*found = *count = 0;\n}\nmbk_block_sync();\n"
+"const mbk_u64 most = a.nnz < MBK_FORMS_WINDOW ? a.nnz : MBK_FORMS_WINDOW;\n"
+"const mbk_u64 first = (a.nnz - most) / mbk_grid() * mbk_block();\nmbk_u32 mine = 0;\n"
+"for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
+"const mbk_u64 bits = mbk_forms_bits(a.values, first + i, a.wide);\n"
+"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + first + i) - MBK_BASE);\n"
+"const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;\n"
+"mine |= mbk_forms_against(a.values, first + i, a.wide);\n"
+"mbk_u32 at = (column * 2654435761u) >> 20;\n"
+"mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
+"while (there != 0 && there >> 32 != column) {\nat = (at + 1) % MBK_FORMS_COLUMNS;\n"
+"there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n}\n"
+"if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
+"mine |= MBK_FORM_COLUMN;\n}\n"
+"if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
+"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
+"a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
+"if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n"
+"mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
+"mbk_atomic_or(found, mine);\n}\nmbk_block_sync();\n"
+"const bool many = (*found & MBK_FORM_TABLE) != 0;\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
+"if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
+"mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
+"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {\n"
+"mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+"k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
+"found |= mbk_forms_against(a.values, k, a.wide);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
+"if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
+"mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
+"mbk_u32 at = mbk_forms_slot(key);\n"
+"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n",
+"at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
+"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
+"last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a) {\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+"const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\nmbk_u64 all = 0, between = 0;\n"
+"for (mbk_u64 k = first + 1; k < a.nnz; k += stride) {\n"
+"all += mbk_forms_bits(a.values, k, a.wide) != mbk_forms_bits(a.values, k - 1, a.wide);\n}\n"
+"for (mbk_u64 row = first; row < a.rows; row += stride) {\n"
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
+"if (start > 0 && start < (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE)) {\n"
+"between += mbk_forms_bits(a.values, start, a.wide) !=\n"
+"mbk_forms_bits(a.values, start - 1, a.wide);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"all += mbk_shuffle_xor(0xffffffffu, all, d, 32);\n"
+"between += mbk_shuffle_xor(0xffffffffu, between, d, 32);\n}\nif (mbk_lane() == 0) {\n"
+"mbk_atomic_add(a.changes, all);\nmbk_atomic_add(a.changes + 1, between);\n}\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
+"if (wide != 0) {\n((mbk_u64 *)array)[i] = bits;\n} else {\n"
+"((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
+": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n",
+"((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
+"}\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
+"mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = mbk_load(a.keys + i);\n"
+"numbers[i] = mbk_load(a.number + i);\n}\nmbk_block_sync();\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
+"mbk_u32 at = mbk_forms_slot(key);\nwhile (copies[at] != key && copies[at] != 0) {\n"
+"at = (at + 1) % MBK_KEYS;\n}\na.shorter[k] = numbers[at];\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {\n"
+"for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;\n"
+"row += (mbk_u64)mbk_grid() * 256) {\nconst MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
+"const bool holds = start < mbk_load(a.row_ptr + row + 1);\n"
+"mbk_forms_put(a.by_row, row, a.wide,\n"
+"holds ? mbk_forms_bits(a.values, (mbk_u64)(start - MBK_BASE), a.wide) : 0);\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,\n"
+"mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {\n"
+"bool differs = false;\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n",
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
+"mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
+"if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_solve_pagerank_after_cuh[] = {
-"\n\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#define MBS_CALLED MBK_CALLED\n#include \"solve/core/state.cuh\"\n\n"
-"#include \"solve/pagerank/steps.cuh\"\n\n\n\n"
-"#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n\n\n"
-"MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
-"mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_pagerank_arguments_cuh[] = {
-"\ntypedef struct mbk_pagerank_weigh_arguments {\nMBK_POINTER(MBK_VECTOR) weights;\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 n;\n} mbk_pagerank_weigh_arguments;\n\n"
-"typedef struct mbk_pagerank_begin_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
-"MBK_POINTER(const MBK_VECTOR) weights;\nmbk_i32 given;\nmbk_u64 n;\n"
-"MBK_POINTER(double) partials;\n} mbk_pagerank_begin_arguments;\n\n"
-"typedef struct mbk_pagerank_first_arguments {\nMBK_POINTER(const double) partials;\n"
-"mbk_u32 blocks;\nMBK_POINTER(mbi_solve_memory) m;\n} mbk_pagerank_first_arguments;\n\n"
-"typedef struct mbk_pagerank_update_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
-"MBK_POINTER(const MBK_VECTOR) y, weights, teleport;\nmbk_u64 n;\n"
-"MBK_POINTER(const mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n"
-"} mbk_pagerank_update_arguments;\n\ntypedef struct mbk_pagerank_end_arguments {\n"
-"MBK_POINTER(MBK_VECTOR) z;\nMBK_POINTER(const MBK_VECTOR) weights;\nmbk_u64 n;\n"
-"} mbk_pagerank_end_arguments;\n",
-NULL};
-
-static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
-"#error \"define MBK_VECTOR: the type of ranks in memory\"\n#endif\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#define MBS_CALLED MBK_DEVICE\n#include \"solve/core/state.cuh\"\n\n"
-"#include \"solve/pagerank/steps.cuh\"\n\n#define MBK_PAGERANK_THREADS 256\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
-"return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n}\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
-"return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n}\n\n\n"
-"MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
-"double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
-"const mbk_u32 thread = mbk_thread();\nfirsts[thread] = first;\nseconds[thread] = second;\n"
-"mbk_block_sync();\nfor (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
-"if (thread < half) {\nfirsts[thread] += firsts[thread + half];\n"
-"seconds[thread] += seconds[thread + half];\n}\nmbk_block_sync();\n}\nfirst = firsts[0];\n"
-"second = seconds[0];\n}\n\n\n"
-"MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,\n"
-"double *partials) {\nmbk_pagerank_sum(shared, first, second);\nif (mbk_thread() == 0) {\n"
-"partials[2 * mbk_block()] = first;\npartials[2 * mbk_block() + 1] = second;\n}\n}\n\n\n"
-"MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,\n"
-"double &first, double &second) {\nfirst = second = 0;\n"
-"for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
-"first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
-"mbk_pagerank_sum(shared, first, second);\n}\n\n",
-"#include \"solve/pagerank/arguments.cuh\"\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {\n"
-"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
-"const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];\n"
-"a.weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_begin(const mbk_pagerank_begin_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"double count = 0, mass = 0;\n"
-"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
-"const double weight = (double)a.weights[i];\n"
-"const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
-"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
-"count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n"
-"}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_first(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"double count, mass;\n"
-"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, count, mass);\n"
-"if (mbk_thread() == 0) {\na.m->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
-"mbi_pagerank_spread(&a.m->state, mass);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_update(const mbk_pagerank_update_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"if (a.m->state.closed) {\nreturn;\n}\n"
-"const double damping = a.m->state.scalar[MBI_PAGERANK_DAMPING];\n"
-"const double base = a.m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n",
-"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
-"const double given = (double)a.weights[i], weight = given < 0 ? 1.0 : given;\n"
-"const double share = a.teleport != nullptr ? base * (double)a.teleport[i] : base;\n"
-"const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)a.y[i] + share) / weight);\n"
-"const double difference = ((double)next - (double)a.z[i]) * weight;\n"
-"change += difference < 0 ? -difference : difference;\n"
-"mass += given < 0 ? (double)next : 0.0;\na.z[i] = next;\n}\n"
-"mbk_pagerank_leave((double *)shared, change, mass, a.partials);\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"if (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
-"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n"
-"if (mbk_thread() == 0) {\nmbi_pagerank_decide(a.m, change, mass);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-"mbk_pagerank_end(const mbk_pagerank_end_arguments a) {\n"
-"for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
-"const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];\n"
-"a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_step_text_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
-"#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n#ifndef MBS_STORE\n"
-"#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n#endif\n"
-"#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
-"#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))\n"
-"#define MBS_NOTHING_BEFORE(name) \\\nMBS_BEFORE(name) { \\\n(void)c; \\\nreturn 0; \\\n}\n"
-"#define MBS_NOTHING_AFTER(name) \\\nMBS_AFTER(name) { \\\n(void)m; \\\n(void)c; \\\n"
-"(void)sums; \\\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_step_arguments_cuh[] = {
-"\ntypedef struct mbk_solve_open_arguments {\nMBK_POINTER(mbi_solve_memory) m;\n"
-"mbk_i32 how, span, cap;\ndouble tolerance, shrink, epsilon;\n} mbk_solve_open_arguments;\n\n\n"
-"typedef struct mbk_solve_step_arguments {\nmbi_solve_vectors v;\nmbk_i64 n;\n"
-"MBK_POINTER(mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n} mbk_solve_step_arguments;\n",
-NULL};
-
-static const char *const mbi_source_solve_core_step_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
-"#error \"define MBK_VECTOR: the type of vectors in memory\"\n#endif\n#ifndef MBK_STEP_ROWS\n"
-"#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#include \"solve/core/state.cuh\"\n\n#define MBK_STEP_THREADS 768\n"
-"#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n#define MBK_STEP_RESIDENT 1\n"
-"#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n"
-"#define MBS_INDEX mbk_i64\n#define MBS_ALWAYS 0\n#define MBS_RUNNING 1\n"
-"#define MBS_UNTIL_CLOSED 2\n\n"
-"#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
-"#define MBS_ELEMENT(name) \\\n"
-"MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v, \\\n"
-"const mbi_solve_state *c, double *sums, \\\n__attribute__((unused)) mbk_step_row *held)\n"
-"#define MBS_STORE(slot, value) \\\n"
-"(held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))\n"
-"#define MBS_AFTER(name) \\\n"
-"MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, \\\n"
-"const double *sums)\n#define MBS_STEP(name, adds, maxes, when) \\\n"
-"MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m, \\\n"
-"double *partials, double *shared) { \\\n"
-"mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>( \\\n"
-"v, n, m, partials, shared); \\\n} \\\ntemplate <int BEHIND> \\\n"
-"MBK_DEVICE bool name##_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) { \\\n"
-"return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when, \\\n"
-"BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\nstruct mbk_step_row {\n"
-"MBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n",
-"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
-"#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\n"
-"for (int delta = 16; delta > 0; delta /= 2) {\n"
-"const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
-"sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n}\n}\n}\n\n\n"
-"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
-"const int COUNT = ADDS + MAXES;\nconst mbk_u32 warp = mbk_thread() / 32;\n"
-"mbk_step_lanes<ADDS, MAXES>(sums);\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"if (mbk_lane() == 0) {\nshared[warp * COUNT + k] = sums[k];\n}\n}\nmbk_block_sync();\n"
-"if (warp == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"sums[k] = mbk_lane() < mbk_threads() / 32 ? shared[mbk_lane() * COUNT + k] : 0;\n}\n"
-"mbk_step_lanes<ADDS, MAXES>(sums);\n}\nmbk_block_sync();\n}\n\n\n\ntemplate <int COUNT>\n"
-"MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
-"double *shared) {\nmbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
-"if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"partials[COUNT * mbk_block() + k] = sums[k];\n}\nmbk_fence();\n"
-"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n}\nmbk_block_sync();\n"
-"const bool answer = *last != 0;\nmbk_fence();\nreturn answer;\n}\n\n\n"
-"template <int ADDS, int MAXES>\n"
-"MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n"
-"const int COUNT = ADDS + MAXES;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"sums[k] = 0;\nfor (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\n"
-"const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n",
-"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n"
-"struct mbk_step_share {\nmbk_u32 count, stride, own, rounds;\n};\n\n"
-"MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\n"
-"const mbk_u32 count = (mbk_u32)n;\nconst mbk_u32 stride = mbk_grid() * mbk_threads();\n"
-"const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
-"const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
-"const mbk_step_share share = {count, stride, own, rounds};\nreturn share;\n}\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bool backwards) {\n"
-"const mbk_u32 at = backwards ? share.rounds - 1 - round : round;\n"
-"return share.own + at * share.stride * MBK_STEP_ROWS;\n}\n\n\n\n\n\n\n"
-"template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
-"mbk_step_row *),\nint ADDS, int MAXES, int PRE>\n"
-"MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n"
-"const mbi_solve_state &c, double *sums, bool backwards) {\n"
-"const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
-"const mbk_step_share share = mbk_step_shared_out(n);\n"
-"const mbk_u32 count = share.count, stride = share.stride;\nmbi_solve_vectors v = given;\n"
-"v.pre = PRE >= 0 ? PRE : given.pre;\n"
-"for (mbk_u32 round = 0; round < share.rounds; round++) {\n"
-"const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
-"mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n"
-"for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
-"const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\n"
-"rows[u].slots = 0;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n",
-"ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n"
-"for (int u = 0; u < MBK_STEP_ROWS; u++) {\nconst mbk_u32 i = first + u * stride;\n"
-"if (i < count) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
-"if ((rows[u].slots >> slot & 1u) != 0) {\n((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n"
-"}\n}\n#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\n"
-"const double part = parts[u][k];\n"
-"sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n}\n}\n\n\n"
-"template <int (*BEFORE)(mbi_solve_state *),\n"
-"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
-"mbk_step_row *),\n"
-"void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-"int MAXES, int WHEN>\n"
-"MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-"double *partials, double *shared) {\nconst int COUNT = ADDS + MAXES;\n"
-"const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
-"double sums[COUNT > 0 ? COUNT : 1] = {};\nmbi_solve_state c = m->state;\n"
-"if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\nif (first) {\n"
-"m->state.closed = 1;\n}\nreturn;\n}\nif (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn;\n}\n"
-"const int wrong = BEFORE(&c);\nif (wrong != 0) {\nif (first) {\nm->state.why = c.why;\n"
-"m->state.value = c.value;\nm->state.closed = 1;\nm->state.stop = wrong;\n}\nreturn;\n}\n"
-"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n"
-"}\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n"
-"if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
-"mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n",
-"if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
-"#include \"solve/core/step_arguments.cuh\"\n\n\n"
-"MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {\n"
-"mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
-"#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_solve_core_fused_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n#define MBK_FUSED_SUMS_FOLLOW 0\n#define MBK_FUSED_ROWS_FOLLOW 1\n"
-"#define MBK_FUSED_END 2\n\n\n#define MBK_FUSED_PREFETCH 2\n\n\n\nstruct mbk_fused_call {\n"
-"const mbi_solve_vectors &v;\nmbk_i64 n;\nmbi_solve_memory *m;\ndouble *shared;\n};\n\n\n"
-"MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {\n"
-"return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n}\n\n\n"
-"MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
-"for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n"
-"((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
-"mbi_solve_memory *m, double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
-"mbi_solve_state *const own = mbk_fused_state(shared);\nmbk_release();\n"
-"mbk_fused_copy(own, &m->state);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"own->copied = 1;\n}\nmbk_block_sync();\nreturn s;\n}\n\n\n"
-"MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
-"mbk_fused_copy(&m->state, own);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"m->state.copied = 0;\nm->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused_call &s, const mbi_solve_state &c) {\n"
-"return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();\n}\n\n\n\n"
-"MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool backwards) {\n"
-"const mbk_step_share share = mbk_step_shared_out(s.n);\n"
-"if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {\nreturn;\n}\n",
-"for (mbk_u32 round = 0; round < MBK_FUSED_PREFETCH && round < share.rounds; round++) {\n"
-"const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
-"for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
-"i += share.stride) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
-"if ((slots >> slot & 1u) != 0) {\nmbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n}\n}\n"
-"}\n}\n}\n\n\n\ntemplate <int ADDS, int MAXES>\n"
-"MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,\n"
-"double *sums, bool collects, mbk_u32 ahead, bool backwards) {\n"
-"const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
-"mbk_u64 *const slots = mbk_fused_slots(s, c);\nmbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
-"if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);\n}\n}\n"
-"if (!collects) {\nreturn;\n}\nmbk_fused_prefetch(s, ahead, !backwards);\n#pragma unroll\n"
-"for (int k = 0; k < COUNT; k++) {\nsums[k] = 0;\n}\n"
-"for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\ndouble parts[COUNT];\n"
-"mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n#pragma unroll\n"
-"for (int k = 0; k < COUNT; k++) {\n"
-"sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];\n}\n}\n"
-"mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n}\n\n\n"
-"template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
-"MBK_DEVICE void mbk_fused_after(const mbk_fused_call &s, const mbi_solve_state &c,\n"
-"const double *sums) {\nmbi_solve_state *const own = mbk_fused_state(s.shared);\n",
-"if (mbk_thread() == 0) {\nAFTER((mbi_solve_memory *)own, &c, sums);\nown->turn = c.turn + 1;\n"
-"}\nmbk_block_sync();\n}\n\n\n\n"
-"MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state &c) {\n"
-"if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {\n"
-"s.m->state.closed = 1;\n}\nreturn c.stop != MBI_SOLVE_RUNNING;\n}\n\n\n\n"
-"template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
-"MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {\n"
-"const mbi_solve_state c = *mbk_fused_state(s.shared);\ndouble sum = 0;\n"
-"if (mbk_fused_stopped(s, c)) {\nreturn false;\n}\n"
-"for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < s.v.dot_count;\n"
-"i += (mbk_i64)mbk_grid() * mbk_threads()) {\nsum += mbk_load_fresh(&s.v.dots[i]);\n}\n"
-"mbk_fused_exchange<1, 0>(s, c, &sum, true, ahead, backwards);\n"
-"mbk_fused_after<AFTER>(s, c, &sum);\nreturn true;\n}\n\n\n\n\n\n"
-"template <int (*BEFORE)(mbi_solve_state *),\n"
-"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
-"mbk_step_row *),\n"
-"void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-"int MAXES, int WHEN, int BEHIND>\n"
-"MBK_DEVICE bool mbk_fused_stage(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {\n"
-"const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
-"mbi_solve_state *const own = mbk_fused_state(s.shared);\n"
-"double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\nmbi_solve_state c = *own;\n"
-"if (WHEN == MBS_RUNNING && mbk_fused_stopped(s, c)) {\nreturn false;\n}\n"
-"if (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn false;\n}\nconst int wrong = BEFORE(&c);\n",
-"if (wrong != 0) {\nif (mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n}\nif (first) {\n"
-"s.m->state.why = c.why;\ns.m->state.value = c.value;\ns.m->state.closed = 1;\n"
-"s.m->state.stop = wrong;\n}\nreturn false;\n}\nif (s.v.pre == MBI_PRE_NONE) {\n"
-"mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);\n} else {\n"
-"mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n}\n"
-"if (ADDS + MAXES > 0) {\nconst bool collects = BEHIND != MBK_FUSED_END || mbk_block() == 0;\n"
-"mbk_fused_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\nif (collects) {\n"
-"mbk_fused_after<AFTER>(s, c, sums);\n}\n"
-"if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n"
-"}\n}\nreturn true;\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_check_steps_cuh[] = {
-"\n\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
-"const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
-"(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[1] += b * b;\n"
-"MBS_GREATER(sums[2], MBS_SIZE(w));\nMBS_GREATER(sums[3], MBS_SIZE(x));\n"
-"MBS_GREATER(sums[4], MBS_SIZE(b));\n}\nMBS_AFTER(solve_residual) {\n"
-"mbi_solve_state *s = &m->state;\n(void)c;\ns->ww = sums[0];\ns->bb = sums[1];\n"
-"s->w_most = sums[2];\ns->x_most = sums[3];\ns->b_most = sums[4];\n"
-"s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n}\n"
-"MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(solve_blocks)\n"
-"MBS_ELEMENT(solve_blocks) {\n"
-"const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
-"const MBS_INDEX first = i - i % v->block;\n"
-"const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;\ndouble z = 0;\n"
-"(void)c;\n(void)sums;\nfor (MBS_INDEX j = first; j < last; j++) {\n"
-"z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n}\n"
-"MBS_AT(v->to)[i] = (MBS_VECTOR)z;\n}\nMBS_NOTHING_AFTER(solve_blocks)\n"
-"MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_core_loop_arguments_cuh[] = {
-"\ntypedef struct mbk_solve_loop_arguments {\nmbk_u64 handle;\n"
-"MBK_POINTER(const mbi_solve_memory) m;\n} mbk_solve_loop_arguments;\n",
-NULL};
-
-static const char *const mbi_source_solve_core_loop_cu[] = {
-"\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#include \"solve/core/state.cuh\"\n\n#include \"solve/core/loop_arguments.cuh\"\n\n\n"
-"MBK_KERNEL mbk_solve_loop(const mbk_solve_loop_arguments a) {\n"
-"mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
-"a.m->state.iterations < a.m->state.check_at);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_precondition_arguments_cuh[] = {
-"\ntypedef struct mbk_setup_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 n;\n"
-"mbk_u32 width;\nMBK_POINTER(double) blocks, norms;\n} mbk_setup_rows_arguments;\n\n"
-"typedef struct mbk_setup_invert_arguments {\nMBK_POINTER(const double) diagonal;\n"
-"MBK_POINTER(MBK_VALUE) inverse;\nmbk_u64 n;\nMBK_POINTER(mbk_u64) bad;\n"
-"} mbk_setup_invert_arguments;\n",
-NULL};
-
-static const char *const mbi_source_solve_precondition_setup_cu[] = {
-"\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
-"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
-"#endif\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr\"\n#endif\n"
-"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#ifndef MBK_SETUP_LANES\n"
-"#error \"define MBK_SETUP_LANES: lanes of a row, a power of two up to 32\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBK_SETUP_THREADS 256\n#define MBK_SETUP_BLOCKS 4\n"
-"#define MBK_SETUP_ROWS 4\n#define MBK_SETUP_LONG 1024\n#define MBK_SETUP_LONG_KEPT 64\n\n\n"
-"MBK_DEVICE double mbk_setup_sum(double share) {\n#pragma unroll\n"
-"for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {\n"
-"share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_SETUP_LANES);\n}\nreturn share;\n}\n\n\n"
-"MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {\n"
-"const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
-"return value < 0 ? -value : value;\n}\n\n\n\n"
-"MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
-"double sum = 0;\n#pragma unroll 4\n"
-"for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
-"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n\n"
-"MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
-"mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\nmbk_u32 threads) {\n"
-"double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
-"if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n",
-"sum += MBK_PATTERN ? 1.0 : (double)values[k];\n}\n}\nreturn sum;\n}\n\n\n\n"
-"MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
-"shared[mbk_thread()] = sum;\nmbk_block_sync();\n"
-"for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
-"if (mbk_thread() < half) {\nshared[mbk_thread()] += shared[mbk_thread() + half];\n}\n"
-"mbk_block_sync();\n}\nconst double all = shared[0];\nmbk_block_sync();\nreturn all;\n}\n\n\n\n"
-"MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-"const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\ndouble *blocks, double *shared) {\n"
-"const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
-"const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
-"for (mbk_u32 j = 0; j < width; j++) {\n"
-"const double entry = mbk_setup_block_sum(mbk_setup_entry(col_ind, values, begin, end,\n"
-"(mbk_i64)(row - row % width + j),\nmbk_thread(), MBK_SETUP_THREADS),\nshared);\n"
-"if (mbk_thread() == 0) {\nblocks[row * width + j] = entry;\n}\n}\n"
-"return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n"
-"#include \"solve/precondition/arguments.cuh\"\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
-"mbk_setup_rows(const mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"double *const most_of = (double *)shared;\n"
-"mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
-"mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
-"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
-"const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
-"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n",
-"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n;\n"
-"first += (mbk_u64)mbk_grid() * turn) {\nmbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];\n"
-"double sum[MBK_SETUP_ROWS];\nmbk_u32 waits = 0;\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
-"at[i] = row < a.n ? (mbk_i64)a.row_ptr[row] - MBK_BASE : 0;\n"
-"end[i] = row < a.n ? (mbk_i64)a.row_ptr[row + 1] - MBK_BASE : 0;\nsum[i] = 0;\n}\n"
-"#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-"if (end[i] - at[i] > MBK_SETUP_LONG) {\n"
-"const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_SETUP_LONG_KEPT;\n"
-"if (place < MBK_SETUP_LONG_KEPT) {\nkept[place] = first + i * rows + own;\n}\n"
-"waits |= 1u << i;\nend[i] = at[i];\n}\nat[i] += lane;\n}\nfor (bool more = true; more;) {\n"
-"more = false;\n#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-"if (at[i] < end[i]) {\nsum[i] += mbk_setup_magnitude(a.values, at[i]);\n"
-"at[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n}\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
-"sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
-"const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
-"const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
-"for (mbk_u32 j = 0; j < a.width; j++) {\n"
-"const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],\n"
-"(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
-"a.blocks[row * a.width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
-"const mbk_u32 count = *long_rows;\n",
-"for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\nconst double all =\n"
-"mbk_setup_long(a.row_ptr, a.col_ind, a.values, kept[k], a.width, a.blocks, most_of);\n"
-"most = all > most ? all : most;\n}\n"
-"for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n && count > MBK_SETUP_LONG_KEPT;\n"
-"first += (mbk_u64)mbk_grid() * turn) {\n"
-"for (mbk_u64 row = first; row < first + turn && row < a.n; row++) {\n"
-"if ((mbk_i64)a.row_ptr[row + 1] - (mbk_i64)a.row_ptr[row] > MBK_SETUP_LONG) {\n"
-"const double all =\n"
-"mbk_setup_long(a.row_ptr, a.col_ind, a.values, row, a.width, a.blocks, most_of);\n"
-"most = all > most ? all : most;\n}\n}\n}\nmost_of[mbk_thread()] = most;\nmbk_block_sync();\n"
-"for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
-"if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
-"most_of[mbk_thread()] = most_of[mbk_thread() + half];\n}\nmbk_block_sync();\n}\n"
-"if (mbk_thread() == 0) {\na.norms[mbk_block()] = most_of[0];\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS) mbk_setup_invert(const mbk_setup_invert_arguments a) {\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
-"i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
-"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
-"mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
-"const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
-"least = seen;\n}\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_cg_slots_cuh[] = {
-"\n\n#define MBI_CG_R 4\n#define MBI_CG_P 5\n#define MBI_CG_Z 6\n\n\n\n#define MBI_CG_OLD_P 7\n"
-"#define MBI_CG_RING 4\n#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
-"#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)\n\n#define MBI_CG_RZ 0\n"
-"#define MBI_CG_RZ_OLD 1\n#define MBI_CG_ALPHA 2\n",
-NULL};
-
-static const char *const mbi_source_solve_cg_steps_cuh[] = {
-"\n\n\n\n\n\n\nMBS_NOTHING_BEFORE(cg_start)\nMBS_ELEMENT(cg_start) {\n"
-"const double r = MBS_LOAD(MBI_AT_W);\n(void)c;\nMBS_STORE(MBI_CG_R, r);\n"
-"if (v->pre != MBI_PRE_SEPARATE) {\n"
-"const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;\n"
-"MBS_STORE(MBI_CG_P, z);\nsums[0] += r * z;\n}\n}\nMBS_AFTER(cg_start) {\n(void)c;\n"
-"m->state.scalar[MBI_CG_RZ] = sums[0];\nmbi_solve_restart(m);\n}\n"
-"MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(cg_start_p)\n"
-"MBS_ELEMENT(cg_start_p) {\nconst double z = MBS_LOAD(MBI_CG_Z);\n(void)c;\n"
-"MBS_STORE(MBI_CG_P, z);\nsums[0] += MBS_LOAD(MBI_CG_R) * z;\n}\nMBS_AFTER(cg_start_p) {\n"
-"(void)c;\nm->state.scalar[MBI_CG_RZ] = sums[0];\n}\n"
-"MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\nMBS_BEFORE(cg_update_r) {\n"
-"const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\nif (!(rz > 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\n"
-"if (!(pq > 0) || !(pq - pq == 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\n"
-"c->scalar[MBI_CG_ALPHA] = rz / pq;\nreturn 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
-"const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
-"const double r = (double)(MBS_VECTOR)updated;\nMBS_STORE(MBI_CG_R, r);\nsums[0] += r * r;\n"
-"sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n}\n"
-"MBS_AFTER(cg_update_r) {\ndouble *scalar = m->state.scalar;\nint k;\n"
-"for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
-"scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n}\n"
-"scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\n"
-"scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\nscalar[MBI_CG_RZ] = sums[1];\n"
-"mbi_solve_count(m, sums[0]);\n}\nMBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\n",
-"MBS_NOTHING_BEFORE(cg_rz)\nMBS_ELEMENT(cg_rz) {\n(void)c;\n"
-"sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n}\nMBS_AFTER(cg_rz) {\n(void)c;\n"
-"m->state.scalar[MBI_CG_RZ] = sums[0];\n}\nMBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)\n\n\n"
-"MBS_NOTHING_BEFORE(cg_update_x_p)\nMBS_ELEMENT(cg_update_x_p) {\n"
-"const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
-"const double p = MBS_LOAD(MBI_CG_P);\n"
-"const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)\n"
-": v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
-": MBS_LOAD(MBI_CG_R);\n(void)sums;\n"
-"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
-"MBS_STORE(MBI_CG_P, z + beta * p);\n}\nMBS_NOTHING_AFTER(cg_update_x_p)\n"
-"MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_cg_cg_cu[] = {
-"\n\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
-"#include \"solve/core/check_steps.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
-"#include \"solve/cg/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_start_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_start_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_update_r(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_update_r_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_rz(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_update_x_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
-"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n",
-"sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
-"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
-"MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
-"const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
-"#pragma unroll\nfor (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
-"p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n}\n#pragma unroll\n"
-"for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
-"x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n"
-"return x;\n}\n\n\nMBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,\n"
-"const mbi_solve_state *c, double p) {\n"
-"const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
-"const double r = MBS_LOAD(MBI_CG_R);\n"
-"return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;\n}\n\n\n"
-"MBS_NOTHING_BEFORE(cg_update_p)\nMBS_ELEMENT(cg_update_p) {\n(void)sums;\n"
-"MBS_STORE(MBI_CG_OLDEST_P, mbk_cg_next_p(i, v, c, MBS_LOAD(MBI_CG_P)));\n}\n"
-"MBS_NOTHING_AFTER(cg_update_p)\nMBS_STEP(cg_update_p, 0, 0, MBS_UNTIL_CLOSED)\n\n\n"
-"MBS_NOTHING_BEFORE(cg_complete_x)\nMBS_ELEMENT(cg_complete_x) {\n"
-"const double p = MBS_LOAD(MBI_CG_P);\n(void)sums;\n"
-"MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, c) + c->scalar[MBI_CG_ALPHA] * p);\n"
-"MBS_STORE(MBI_CG_ROUND_P, mbk_cg_next_p(i, v, c, p));\n}\nMBS_NOTHING_AFTER(cg_complete_x)\n"
-"MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)\n\n\n\n"
-"MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)\nMBS_ELEMENT(cg_complete_x_at_breakdown) {\n"
-"mbi_solve_state before = *c;\n(void)sums;\n#pragma unroll\n"
-"for (int k = MBI_CG_RING - 1; k > 0; k--) {\n",
-"before.scalar[MBI_CG_ALPHA + k] = c->scalar[MBI_CG_ALPHA + k - 1];\n}\n"
-"MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, &before));\n}\n"
-"MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
-"MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
-"const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
-"if (!(a.v.dots != (const double *)0\n"
-"? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)\n"
-": cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {\nreturn;\n}\n"
-"if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {\nif (a.v.from > 0) {\n"
-"(void)cg_complete_x_at_breakdown_stage<MBK_FUSED_END>(s, true, 0);\n}\n"
-"} else if (a.v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
-"(void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n} else {\n"
-"(void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
-"\n\n\n\n\n\n\n#define MBI_BICG_R 4\n#define MBI_BICG_P 5\n#define MBI_BICG_V 6\n"
-"#define MBI_BICG_SHADOW 7\n#define MBI_BICG_P_HAT 8\n#define MBI_BICG_S_HAT 9\n\n"
-"#define MBI_BICG_RHO 0\n#define MBI_BICG_ALPHA 1\n#define MBI_BICG_BETA 2\n"
-"#define MBI_BICG_OMEGA 3\n#define MBI_BICG_SS 4\n#define MBI_BICG_SHADOW_2 5\n"
-"#define MBI_BICG_SHADOW_S 6\n#define MBI_BICG_SHADOW_T 7\n\n\n"
-"MBS_NOTHING_BEFORE(bicgstab_start)\nMBS_ELEMENT(bicgstab_start) {\n"
-"const double r = MBS_LOAD(MBI_AT_W);\n(void)c;\nMBS_STORE(MBI_BICG_R, r);\n"
-"MBS_STORE(MBI_BICG_SHADOW, r);\nMBS_STORE(MBI_BICG_P, r);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
-"MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);\n}\nsums[0] += r * r;\n}\n"
-"MBS_AFTER(bicgstab_start) {\n(void)c;\nm->state.scalar[MBI_BICG_RHO] = sums[0];\n"
-"m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];\nmbi_solve_restart(m);\n}\n"
-"MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_BEFORE(bicgstab_s) {\n"
-"const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
-"if (sigma == 0 || !(alpha - alpha == 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n}\nc->scalar[MBI_BICG_ALPHA] = alpha;\n"
-"return 0;\n}\nMBS_ELEMENT(bicgstab_s) {\n"
-"const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
-"const double s = (double)(MBS_VECTOR)exact;\nMBS_STORE(MBI_BICG_R, s);\n"
-"if (v->pre == MBI_PRE_DIAGONAL) {\nMBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
-"}\nsums[0] += s * s;\n}\nMBS_AFTER(bicgstab_s) {\n"
-"m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
-"m->state.scalar[MBI_BICG_SS] = sums[0];\n}\nMBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n"
-"MBS_BEFORE(bicgstab_update_x_r) {\n"
-"const double ts = c->product_sums[0], tt = c->product_sums[1];\n",
-"const double omega = tt > 0 ? ts / tt : tt;\nif (!(tt - tt == 0) || !(omega - omega == 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);\n}\n"
-"c->scalar[MBI_BICG_OMEGA] = omega;\nreturn 0;\n}\nMBS_ELEMENT(bicgstab_update_x_r) {\n"
-"const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
-"const double s = MBS_LOAD(MBI_BICG_R);\n"
-"const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
-"const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
-"const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
-"const double r = (double)(MBS_VECTOR)exact;\n"
-"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
-"MBS_STORE(MBI_BICG_R, r);\nsums[0] += r * r;\nsums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n}\n"
-"MBS_AFTER(bicgstab_update_x_r) {\nmbi_solve_state *s = &m->state;\n"
-"const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
-"const double omega = c->scalar[MBI_BICG_OMEGA];\ns->scalar[MBI_BICG_OMEGA] = omega;\n"
-"s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
-"s->scalar[MBI_BICG_RHO] = sums[1];\nmbi_solve_count(m, sums[0]);\n"
-"if (s->stop == MBI_SOLVE_RUNNING) {\n"
-"const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);\n"
-"const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);\n"
-"if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {\ns->why = MBI_WHY_OMEGA;\n"
-"s->value = omega;\ns->stop = MBI_SOLVE_BREAKDOWN;\n"
-"} else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {\ns->why = MBI_WHY_SHADOW;\n"
-"s->value = sums[1];\ns->stop = MBI_SOLVE_BREAKDOWN;\n}\n}\n}\n"
-"MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(bicgstab_update_p)\n",
-"MBS_ELEMENT(bicgstab_update_p) {\n"
-"const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);\n"
-"const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n(void)sums;\n"
-"MBS_STORE(MBI_BICG_P, p);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
-"MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n}\n}\n"
-"MBS_NOTHING_AFTER(bicgstab_update_p)\nMBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
-"\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
-"#include \"solve/core/check_steps.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_s_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_update_x_r(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_update_x_r_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_update_p(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"bicgstab_update_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
-"MBS_NOTHING_BEFORE(bicgstab_sigma)\nMBS_ELEMENT(bicgstab_sigma) {\n(void)c;\n"
-"sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n}\nMBS_AFTER(bicgstab_sigma) {\n"
-"(void)c;\nm->state.product_sums[0] = sums[0];\n}\n",
-"MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(bicgstab_omega)\n"
-"MBS_ELEMENT(bicgstab_omega) {\n"
-"const double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n"
-"const double shadow = MBS_LOAD(MBI_BICG_SHADOW);\n(void)c;\nsums[0] += s * t;\n"
-"sums[1] += t * t;\nsums[2] += shadow * s;\nsums[3] += shadow * t;\n}\n"
-"MBS_AFTER(bicgstab_omega) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n"
-"m->state.product_sums[1] = sums[1];\nm->state.scalar[MBI_BICG_SHADOW_S] = sums[2];\n"
-"m->state.scalar[MBI_BICG_SHADOW_T] = sums[3];\n}\n"
-"MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n\n\n\n\n\n\n"
-"MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {\n"
-"return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];\n}\n"
-"MBS_BEFORE(bicgstab_update_x_r_p) {\n"
-"const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];\n"
-"const int wrong = bicgstab_update_x_r_before(c);\n"
-"const double omega = c->scalar[MBI_BICG_OMEGA];\n"
-"c->scalar[MBI_BICG_BETA] = bicgstab_next_rho(c, omega) / rho * (alpha / omega);\n"
-"return wrong;\n}\nMBS_ELEMENT(bicgstab_update_x_r_p) {\n"
-"const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
-"const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
-"const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);\n"
-"const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
-"const double r = (double)(MBS_VECTOR)exact;\n"
-"const double p = r + c->scalar[MBI_BICG_BETA] * (last - omega * MBS_LOAD(MBI_BICG_V));\n"
-"const double s_hat = (double)(MBS_VECTOR)(inverse * s);\n"
-"const double p_hat = (double)(MBS_VECTOR)(inverse * last);\n"
-"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n",
-"MBS_STORE(MBI_BICG_R, r);\nMBS_STORE(MBI_BICG_P, p);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
-"MBS_STORE(MBI_BICG_P_HAT, inverse * p);\n}\nsums[0] += r * r;\n}\n"
-"MBS_AFTER(bicgstab_update_x_r_p) {\n"
-"const double both[2] = {sums[0], bicgstab_next_rho(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
-"bicgstab_update_x_r_after(m, c, both);\n}\n"
-"MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_fused_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
-"if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
-"(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
-"const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
-"if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
-"(void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_wide_steps_cuh[] = {
-"\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
-NULL};
-
-static const char *const mbi_source_solve_core_wide_cuh[] = {
-"\n\n\n#include \"solve/core/step.cuh\"\n\n#define MBS_CALLED MBK_CALLED\n"
-"#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
-"#define MBS_WIDE_ELEMENT(name) \\\n"
-"MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v, \\\n"
-"const mbi_solve_state *c, int first, double *sums)\n#define MBS_WIDE_AFTER(name) \\\n"
-"MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v, \\\n"
-"const double *sums)\n#define MBS_WIDE_STEP(name) \\\n"
-"MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m, \\\n"
-"double *partials, double *shared) { \\\n"
-"mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared); \\\n"
-"}\n\n\n\n\nMBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
-"mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
-"if (mbk_thread() == 0) {\nmbk_fence();\n"
-"*last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n}\nmbk_block_sync();\n"
-"const bool answer = *last != 0;\nmbk_fence();\nreturn answer;\n}\n\n\n"
-"MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,\n"
-"double *shared) {\ndouble sums[MBI_WIDE_GROUP] = {};\n#pragma unroll\n"
-"for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
-"for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += mbk_threads()) {\n"
-"sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n}\n}\n"
-"mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\nif (mbk_thread() == 0) {\n#pragma unroll\n"
-"for (int k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < count) {\n"
-"totals[first + k] = sums[k];\n}\n}\n}\n}\n\n\n"
-"template <int (*COUNT)(const mbi_solve_state *),\n",
-"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
-"double *),\nvoid (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
-"MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-"double *partials, double *shared) {\nconst mbi_solve_state c = m->state;\n"
-"if (c.stop != MBI_SOLVE_RUNNING) {\nif (mbk_block() == 0 && mbk_thread() == 0) {\n"
-"m->state.closed = 1;\n}\nreturn;\n}\nconst int count = COUNT(&c);\n"
-"for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
-"double sums[MBI_WIDE_GROUP] = {};\n"
-"for (mbk_i64 i = (mbk_i64)mbk_block() * mbk_threads() + mbk_thread(); i < n;\n"
-"i += (mbk_i64)mbk_grid() * mbk_threads()) {\nELEMENT(i, &v, &c, first, sums);\n}\n"
-"mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\nif (mbk_thread() == 0) {\n#pragma unroll\n"
-"for (int k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < count) {\n"
-"partials[(mbk_i64)(first + k) * mbk_grid() + mbk_block()] = sums[k];\n}\n}\n}\n}\n"
-"if (!mbk_wide_last(m, shared)) {\nreturn;\n}\n"
-"double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
-"for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
-"mbk_wide_total(count, first, partials, totals, shared);\n}\nif (mbk_thread() == 0) {\n"
-"AFTER(m, &v, totals);\nm->state.ticket = 0;\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
-"\n\n\n\n\n\n#define MBI_ARNOLDI_V 4\n#define MBI_ARNOLDI_U \\\n5\n#define MBI_ARNOLDI_Z 6\n"
-"#define MBI_ARNOLDI_ZS 7\n#define MBI_ARNOLDI_SMALL 8\n\n#define MBI_ARNOLDI_SIZE 0\n"
-"#define MBI_ARNOLDI_WIDTH 1\n#define MBI_ARNOLDI_CLOSE \\\n2\n#define MBI_ARNOLDI_WW 3\n"
-"#define MBI_ARNOLDI_Q 4\n#define MBI_ARNOLDI_BETA 5\n#define MBI_GMRES_BEGAN 6\n"
-"#define MBI_GMRES_STALLS 7\n#define MBI_GMRES_RESTARTS 8\n\n\n#define MBI_SMALL_FIRST 0\n"
-"#define MBI_SMALL_SECOND 1\n#define MBI_SMALL_COMBINE 2\n#define MBI_SMALL_Y 3\n"
-"#define MBI_SMALL_COSINE 4\n#define MBI_SMALL_SINE 5\n#define MBI_SMALL_G 6\n\n"
-"#define MBI_SMALL_COLUMN 7\n\n\n#define MBI_EIGEN_KEEP 9\n#define MBI_EIGEN_S 10\n"
-"#define MBI_LANCZOS_FRESH 10\n#define MBI_EIGEN_FROM 6\n#define MBI_EIGEN_TO 7\n"
-"#define MBI_EIGEN_NEXT 8\n#define MBI_EIGEN_CHECK 9\n#define MBI_POWER_VALUE 0\n"
-"#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n\n#define MBI_GMRES_STALLED 0.9999\n"
-"#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n16\n"
-"#define MBI_WHY_STALLED 17\n\n"
-"MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
-"return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n}\n\n\n"
-"MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
-"s->scalar[MBI_ARNOLDI_SIZE] = 1;\ns->scalar[MBI_GMRES_BEGAN] = length;\n}\n\n\n\n\n\n"
-"MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
-"const double *sums, double *column) {\nconst int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-"const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
-"double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
-"const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\nint k;\n",
-"if (!(whole - whole == 0)) {\nreturn whole - whole;\n}\nfor (k = 0; k < size; k++) {\n"
-"second[k] = sums[k];\ncolumn[k] = first[k] + sums[k];\nleft -= sums[k] * sums[k];\n}\n"
-"return left <= least * least * whole ? 0 : sqrt(left);\n}\n\n\n"
-"MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,\n"
-"double below) {\nconst int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-"const double *second = mbi_small(v, MBI_SMALL_SECOND);\n"
-"const double q = below > 0 ? 1 / below : below;\n"
-"double *combine = mbi_small(v, MBI_SMALL_COMBINE);\nint k;\nfor (k = 0; k < size; k++) {\n"
-"combine[k] = -q * second[k];\n}\ns->scalar[MBI_ARNOLDI_Q] = q;\n"
-"s->scalar[MBI_ARNOLDI_BETA] = below;\ns->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
-"s->scalar[MBI_ARNOLDI_CLOSE] = 0;\ns->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n}\n\n\n\n\n"
-"MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
-"double *column, double below) {\nconst int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
-"double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
-"double *g = mbi_small(v, MBI_SMALL_G), length;\nint k;\nfor (k = 0; k < last; k++) {\n"
-"const double upper = column[k], lower = column[k + 1];\n"
-"column[k] = c[k] * upper + d[k] * lower;\ncolumn[k + 1] = c[k] * lower - d[k] * upper;\n}\n"
-"length = sqrt(column[last] * column[last] + below * below);\n"
-"if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\nreturn 0;\n}\n"
-"c[last] = column[last] / length;\nd[last] = below / length;\ncolumn[last] = length;\n"
-"g[last + 1] = -d[last] * g[last];\ng[last] = c[last] * g[last];\nreturn length;\n}\n\n\n"
-"MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {\n",
-"const double *g = mbi_small(v, MBI_SMALL_G);\ndouble *y = mbi_small(v, MBI_SMALL_Y);\n"
-"int k, row;\nfor (k = 0; k < used; k++) {\ny[k] = g[k];\n}\n"
-"for (k = used - 1; k >= 0; k--) {\n"
-"const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);\ny[k] /= column[k];\n"
-"for (row = 0; row < k; row++) {\ny[row] -= column[row] * y[k];\n}\n}\n}\n\n\n\n\n"
-"MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n"
-"const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
-"const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
-"const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
-"double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
-"double below = length < 0 ? -1 : length > 0 ? 1 : 0, q;\nint k;\nmbi_gmres_solve(v, used);\n"
-"for (k = used - 1; k >= 0; k--) {\nr[k + 1] = c[k] * below;\nbelow *= -d[k];\n}\n"
-"r[0] = below;\nq = used == width ? r[width] : 0;\n\nfor (k = 0; k < width; k++) {\n"
-"combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n}\nfor (k = used; k < width; k++) {\n"
-"mbi_small(v, MBI_SMALL_Y)[k] = 0;\n}\ns->scalar[MBI_ARNOLDI_Q] *= q;\n"
-"s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
-"s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
-"mbi_arnoldi_begin(s, length < 0 ? -length : length);\n}\n\n\n"
-"MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
-"const double began = s->scalar[MBI_GMRES_BEGAN];\n"
-"const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
-"s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
-"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n\n"
-"MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
-"const double *sums) {\nmbi_solve_state *s = &m->state;\n",
-"const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-"double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
-"const double below = mbi_arnoldi_column(s, v, sums, column);\n"
-"double *g = mbi_small(v, MBI_SMALL_G), left;\nint singular, used;\nif (size == 1) {\n"
-"g[0] = s->scalar[MBI_GMRES_BEGAN];\n}\n"
-"singular = mbi_gmres_rotate(s, v, column, below) == 0;\nused = singular ? size - 1 : size;\n"
-"left = g[used];\nmbi_arnoldi_extend(s, v, below);\nmbi_solve_count(m, left * left);\n"
-"if (s->stop == MBI_SOLVE_NOT_FINITE) {\nreturn;\n}\n"
-"if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\ns->why = MBI_WHY_SINGULAR;\n"
-"s->value = size;\ns->stop = MBI_SOLVE_BREAKDOWN;\n}\n"
-"if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
-"s->why = MBI_WHY_STALLED;\ns->value = size;\ns->stop = MBI_SOLVE_STAGNATED;\n}\n"
-"if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\nmbi_gmres_close(s, v, used);\n}\n"
-"}\n\n\n\n\n"
-"MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
-"const double *sums) {\nmbi_solve_state *s = &m->state;\n"
-"const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-"const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
-"double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);\n"
-"const double below = mbi_arnoldi_column(s, v, sums, column);\nif (!(below - below == 0)) {\n"
-"s->stop = MBI_SOLVE_NOT_FINITE;\nreturn;\n}\nmbi_arnoldi_extend(s, v, below);\n"
-"s->scalar[MBI_LANCZOS_FRESH] = 0;\nif (!fresh) {\ncolumn[size] = below;\ns->iterations++;\n"
-"if (below == 0 || size == v->basis) {\ns->stop = MBI_SOLVE_CANDIDATE;\n"
-"} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
-"\n\n\n\n\n\n\n\nMBS_BEFORE(arnoldi_start) {\n"
-"c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;\nreturn 0;\n}\n"
-"MBS_ELEMENT(arnoldi_start) {\n"
-"const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
-"MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;\nMBS_STORE(MBI_ARNOLDI_U,\n"
-"v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);\n"
-"sums[0] += first * first;\n}\nMBS_AFTER(arnoldi_start) {\nmbi_solve_state *s = &m->state;\n"
-"(void)sums;\nif (s->iterations == 0) {\ns->scalar[MBI_GMRES_RESTARTS] = 0;\n}\n"
-"s->scalar[MBI_GMRES_STALLS] = 0;\nmbi_arnoldi_begin(s, sqrt(c->ww));\nmbi_solve_restart(m);\n"
-"}\nMBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_WIDE_COUNT(arnoldi_project) {\n"
-"return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n}\nMBS_WIDE_ELEMENT(arnoldi_project) {\n"
-"const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\nconst double w = MBS_LOAD(MBI_AT_W);\n"
-"int k;\nif (first == 0 && v->pre == MBI_PRE_SEPARATE) {\n"
-"MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n}\n"
-"for (k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < size) {\n"
-"sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n} else if (first + k == size) {\n"
-"sums[k] += w * w;\n}\n}\n}\nMBS_WIDE_AFTER(arnoldi_project) {\n"
-"const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\nint k;\n"
-"for (k = 0; k < size; k++) {\nmbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n}\n"
-"m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n}\nMBS_WIDE_STEP(arnoldi_project)\n\n\n"
-"MBS_WIDE_COUNT(arnoldi_reproject) {\nreturn (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n}\n"
-"MBS_WIDE_ELEMENT(arnoldi_reproject) {\nconst int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
-"double w = MBS_LOAD(MBI_AT_W);\nint k;\nif (first == 0) {\n",
-"const double *h = mbi_small(v, MBI_SMALL_FIRST);\nfor (k = 0; k < size; k++) {\n"
-"w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
-"w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);\n}\n"
-"for (k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < size) {\n"
-"sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n} else if (first + k == size) {\n"
-"sums[k] += w * w;\n}\n}\n}\nMBS_WIDE_AFTER(arnoldi_reproject) {\nif (v->lanczos) {\n"
-"mbi_lanczos_count(m, v, sums);\n} else {\nmbi_gmres_count(m, v, sums);\n}\n}\n"
-"MBS_WIDE_STEP(arnoldi_reproject)\n\n\nMBS_NOTHING_BEFORE(arnoldi_extend)\n"
-"MBS_ELEMENT(arnoldi_extend) {\nconst int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
-"const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
-"const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
-"double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\nint k;\n(void)sums;\n"
-"if (close) {\nconst double *y = mbi_small(v, MBI_SMALL_Y);\n"
-"const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
-"double change = 0;\nfor (k = 0; k < width; k++) {\n"
-"change += y[k] * (double)MBS_BASIS(from, k);\n}\n"
-"change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
-"MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);\n}\nfor (k = 0; k < width; k++) {\n"
-"made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
-"MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
-"MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
-"}\nMBS_NOTHING_AFTER(arnoldi_extend)\nMBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
-"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
-"#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
-"#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_start(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_reproject(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_eigen_steps_cuh[] = {
-"\n\n\n\n\n\n\nMBS_NOTHING_BEFORE(eigen_rotate)\nMBS_ELEMENT(eigen_rotate) {\n"
-"const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
-"const double *s = (const double *)v->at[MBI_EIGEN_S];\nint k, q;\n(void)sums;\n"
-"for (q = 0; q < to; q++) {\ndouble made = 0;\nfor (k = 0; k < from; k++) {\n"
-"made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
-"MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;\n}\nfor (q = 0; q < to; q++) {\n"
-"MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);\n}\n"
-"if (c->scalar[MBI_EIGEN_NEXT] != 0) {\n"
-"MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);\n}\n}\n"
-"MBS_NOTHING_AFTER(eigen_rotate)\nMBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)\n\n\n"
-"MBS_NOTHING_BEFORE(eigen_check)\nMBS_ELEMENT(eigen_check) {\n"
-"const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
-"const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);\n"
-"const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;\nsums[0] += r * r;\n"
-"sums[1] += x * x;\nsums[2] += x * w;\n}\nMBS_AFTER(eigen_check) {\n"
-"const int at = (int)c->scalar[MBI_EIGEN_CHECK];\nm->ring[3 * at] = sums[0];\n"
-"m->ring[3 * at + 1] = sums[1];\nm->ring[3 * at + 2] = sums[2];\n"
-"m->state.scalar[MBI_EIGEN_CHECK] += 1;\n}\nMBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)\n\n\n"
-"MBS_NOTHING_BEFORE(power_measure)\nMBS_ELEMENT(power_measure) {\n"
-"const double w = MBS_LOAD(MBI_AT_W);\n(void)c;\nsums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;\n"
-"sums[1] += w * w;\n}\nMBS_AFTER(power_measure) {\nmbi_solve_state *s = &m->state;\n(void)c;\n"
-"s->scalar[MBI_POWER_VALUE] = sums[0];\ns->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\n"
-"s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n}\n",
-"MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n\n\nMBS_BEFORE(power_normalise) {\n"
-"const double length = c->scalar[MBI_POWER_LENGTH];\n"
-"return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
-"}\nMBS_ELEMENT(power_normalise) {\nconst double w = MBS_LOAD(MBI_AT_W);\n"
-"const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
-"sums[0] += r * r;\nMBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n}\n"
-"MBS_AFTER(power_normalise) {\n(void)c;\nmbi_solve_count(m, sums[0]);\n}\n"
-"MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n",
-NULL};
-
-static const char *const mbi_source_solve_eigen_eigen_cu[] = {
-"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
-"#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
-"#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n"
-"#include \"solve/eigen/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_reproject(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_eigen_rotate(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"eigen_rotate_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_eigen_check(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"eigen_check_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_power_measure(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"power_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_power_normalise(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n",
-"power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
-"\n\n\n#define MBI_REFINE_B 4\n#define MBI_REFINE_X 5\n\n\nMBS_BEFORE(refine_down) {\n"
-"c->scalar[0] = sqrt(c->ww);\nreturn 0;\n}\nMBS_ELEMENT(refine_down) {\n(void)sums;\n"
-"((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);\n}\n"
-"MBS_NOTHING_AFTER(refine_down)\nMBS_STEP(refine_down, 0, 0, MBS_ALWAYS)\n\n\n"
-"MBS_BEFORE(refine_up) {\nc->scalar[0] = sqrt(c->ww);\nreturn 0;\n}\nMBS_ELEMENT(refine_up) {\n"
-"(void)sums;\nMBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +\n"
-"c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n}\n"
-"MBS_NOTHING_AFTER(refine_up)\nMBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n",
-NULL};
-
-static const char *const mbi_source_solve_core_refine_cu[] = {
-"\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
-"#include \"solve/core/check_steps.cuh\"\n#include \"solve/core/refine_steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_refine_down(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"refine_down_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_refine_up(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"refine_up_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
+static const char *const mbi_source_spmv_stages_value_forms_arguments_cuh[] = {
+"\ntypedef struct mbk_forms_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
+"} mbk_forms_sample_arguments;\n\ntypedef struct mbk_forms_check_arguments {\n"
+"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide, asked;\n"
+"MBK_POINTER(mbk_u32) against;\n} mbk_forms_check_arguments;\n\n"
+"typedef struct mbk_forms_collect_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
+"} mbk_forms_collect_arguments;\n\ntypedef struct mbk_forms_changes_arguments {\n"
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(mbk_u64) changes;\n} mbk_forms_changes_arguments;\n\n"
+"typedef struct mbk_forms_shorten_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide, half;\nMBK_POINTER(void) shorter;\n} mbk_forms_shorten_arguments;\n\n"
+"typedef struct mbk_forms_number_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(const mbk_u64) keys;\nMBK_POINTER(const mbk_u8) number;\n"
+"MBK_POINTER(mbk_u8) shorter;\n} mbk_forms_number_arguments;\n\n"
+"typedef struct mbk_forms_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
+"MBK_POINTER(const void) values;\nmbk_u64 rows;\nmbk_u32 wide;\nMBK_POINTER(void) by_row;\n"
+"} mbk_forms_rows_arguments;\n\ntypedef struct mbk_forms_columns_arguments {\n"
+"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
+"mbk_u32 wide;\nMBK_POINTER(void) by_column;\n} mbk_forms_columns_arguments;\n\n",
+"typedef struct mbk_forms_differ_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
+"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide;\n"
+"MBK_POINTER(const void) by_column;\nMBK_POINTER(mbk_u32) against;\n"
+"} mbk_forms_differ_arguments;\n",
 NULL};
 
 MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
-    {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
+    {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/functions.cuh", mbi_source_jit_functions_cuh},
-    {"spmv/shared/algebra.cuh", mbi_source_spmv_shared_algebra_cuh},
-    {"spmv/shared/semiring.cuh", mbi_source_spmv_shared_semiring_cuh},
-    {"spmv/shared/values_arguments.cuh", mbi_source_spmv_shared_values_arguments_cuh},
-    {"spmv/shared/values.cuh", mbi_source_spmv_shared_values_cuh},
-    {"spmv/shared/epilogue_arguments.cuh", mbi_source_spmv_shared_epilogue_arguments_cuh},
-    {"spmv/shared/epilogue.cu", mbi_source_spmv_shared_epilogue_cu},
-    {"spmv/stages/value_forms_arguments.cuh", mbi_source_spmv_stages_value_forms_arguments_cuh},
-    {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
-    {"spmv/shared/device_csr_arguments.cuh", mbi_source_spmv_shared_device_csr_arguments_cuh},
-    {"spmv/shared/device_csr.cu", mbi_source_spmv_shared_device_csr_cu},
-    {"spmv/gpu/merbit/tile_arguments.cuh", mbi_source_spmv_gpu_merbit_tile_arguments_cuh},
-    {"spmv/gpu/merbit/tile.cuh", mbi_source_spmv_gpu_merbit_tile_cuh},
-    {"spmv/gpu/merbit/merbit_arguments.cuh", mbi_source_spmv_gpu_merbit_merbit_arguments_cuh},
-    {"spmv/gpu/merbit/merbit.cu", mbi_source_spmv_gpu_merbit_merbit_cu},
-    {"spmv/shared/nonempty_rows.cuh", mbi_source_spmv_shared_nonempty_rows_cuh},
-    {"spmv/shared/fixup.cuh", mbi_source_spmv_shared_fixup_cuh},
-    {"spmv/gpu/scan/tile.cuh", mbi_source_spmv_gpu_scan_tile_cuh},
-    {"spmv/gpu/scan/products.cuh", mbi_source_spmv_gpu_scan_products_cuh},
-    {"spmv/gpu/scan/build_arguments.cuh", mbi_source_spmv_gpu_scan_build_arguments_cuh},
-    {"spmv/gpu/scan/build.cuh", mbi_source_spmv_gpu_scan_build_cuh},
-    {"spmv/gpu/scan/fixup_arguments.cuh", mbi_source_spmv_gpu_scan_fixup_arguments_cuh},
-    {"spmv/gpu/scan/fixup.cuh", mbi_source_spmv_gpu_scan_fixup_cuh},
-    {"spmv/gpu/scan/scan_arguments.cuh", mbi_source_spmv_gpu_scan_scan_arguments_cuh},
-    {"spmv/gpu/scan/scan.cu", mbi_source_spmv_gpu_scan_scan_cu},
-    {"spmv/gpu/scan/whole_arguments.cuh", mbi_source_spmv_gpu_scan_whole_arguments_cuh},
-    {"spmv/gpu/scan/whole.cu", mbi_source_spmv_gpu_scan_whole_cu},
-    {"spmv/gpu/merge/path.cuh", mbi_source_spmv_gpu_merge_path_cuh},
-    {"spmv/gpu/merge/tile.cuh", mbi_source_spmv_gpu_merge_tile_cuh},
-    {"spmv/gpu/merge/arguments.cuh", mbi_source_spmv_gpu_merge_arguments_cuh},
-    {"spmv/gpu/merge/merge.cu", mbi_source_spmv_gpu_merge_merge_cu},
-    {"spmv/gpu/binned/build_arguments.cuh", mbi_source_spmv_gpu_binned_build_arguments_cuh},
-    {"spmv/gpu/binned/build.cuh", mbi_source_spmv_gpu_binned_build_cuh},
-    {"spmv/gpu/binned/binned_arguments.cuh", mbi_source_spmv_gpu_binned_binned_arguments_cuh},
-    {"spmv/gpu/binned/binned.cu", mbi_source_spmv_gpu_binned_binned_cu},
-    {"spmv/gpu/hubs/build_arguments.cuh", mbi_source_spmv_gpu_hubs_build_arguments_cuh},
-    {"spmv/gpu/hubs/build.cuh", mbi_source_spmv_gpu_hubs_build_cuh},
-    {"spmv/gpu/hubs/hubs_arguments.cuh", mbi_source_spmv_gpu_hubs_hubs_arguments_cuh},
-    {"spmv/gpu/hubs/hubs.cu", mbi_source_spmv_gpu_hubs_hubs_cu},
-    {"spmv/stages/full_blocks_arguments.cuh", mbi_source_spmv_stages_full_blocks_arguments_cuh},
-    {"spmv/stages/full_blocks.cu", mbi_source_spmv_stages_full_blocks_cu},
-    {"spmv/stages/extract_blocks_arguments.cuh", mbi_source_spmv_stages_extract_blocks_arguments_cuh},
-    {"spmv/stages/extract_blocks.cu", mbi_source_spmv_stages_extract_blocks_cu},
-    {"spmv/gpu/rows/arguments.cuh", mbi_source_spmv_gpu_rows_arguments_cuh},
-    {"spmv/gpu/rows/rows.cu", mbi_source_spmv_gpu_rows_rows_cu},
-    {"spmv/gpu/bsr/tile.cuh", mbi_source_spmv_gpu_bsr_tile_cuh},
-    {"spmv/gpu/bsr/build_arguments.cuh", mbi_source_spmv_gpu_bsr_build_arguments_cuh},
-    {"spmv/gpu/bsr/build.cuh", mbi_source_spmv_gpu_bsr_build_cuh},
-    {"spmv/gpu/bsr/bsr_arguments.cuh", mbi_source_spmv_gpu_bsr_bsr_arguments_cuh},
-    {"spmv/gpu/bsr/bsr.cu", mbi_source_spmv_gpu_bsr_bsr_cu},
-    {"spmv/shared/pages.cuh", mbi_source_spmv_shared_pages_cuh},
-    {"spmv/shared/sample_arguments.cuh", mbi_source_spmv_shared_sample_arguments_cuh},
-    {"spmv/shared/sample.cuh", mbi_source_spmv_shared_sample_cuh},
-    {"spmv/gpu/sliced/build_arguments.cuh", mbi_source_spmv_gpu_sliced_build_arguments_cuh},
-    {"spmv/gpu/sliced/build.cuh", mbi_source_spmv_gpu_sliced_build_cuh},
-    {"spmv/gpu/sliced/sliced_arguments.cuh", mbi_source_spmv_gpu_sliced_sliced_arguments_cuh},
-    {"spmv/gpu/sliced/sliced.cu", mbi_source_spmv_gpu_sliced_sliced_cu},
-    {"spmv/gpu/cb/arguments.cuh", mbi_source_spmv_gpu_cb_arguments_cuh},
-    {"spmv/gpu/cb/cb.cu", mbi_source_spmv_gpu_cb_cb_cu},
-    {"spmv/gpu/many/copies_arguments.cuh", mbi_source_spmv_gpu_many_copies_arguments_cuh},
-    {"spmv/gpu/many/copies.cuh", mbi_source_spmv_gpu_many_copies_cuh},
-    {"spmv/gpu/many/lane.cuh", mbi_source_spmv_gpu_many_lane_cuh},
-    {"spmv/gpu/many/run.cuh", mbi_source_spmv_gpu_many_run_cuh},
-    {"spmv/gpu/many/many_arguments.cuh", mbi_source_spmv_gpu_many_many_arguments_cuh},
-    {"spmv/gpu/many/many.cu", mbi_source_spmv_gpu_many_many_cu},
-    {"spmv/gpu/many/rows_arguments.cuh", mbi_source_spmv_gpu_many_rows_arguments_cuh},
-    {"spmv/gpu/many/rows.cu", mbi_source_spmv_gpu_many_rows_cu},
-    {"spmv/stages/reorder_arguments.cuh", mbi_source_spmv_stages_reorder_arguments_cuh},
-    {"spmv/stages/reorder.cu", mbi_source_spmv_stages_reorder_cu},
-    {"spmv/stages/transpose_arguments.cuh", mbi_source_spmv_stages_transpose_arguments_cuh},
-    {"spmv/stages/transpose.cu", mbi_source_spmv_stages_transpose_cu},
+    {"solve/bicgstab/bicgstab.cu", mbi_source_solve_bicgstab_bicgstab_cu},
+    {"solve/bicgstab/steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
+    {"solve/cg/cg.cu", mbi_source_solve_cg_cg_cu},
+    {"solve/cg/slots.cuh", mbi_source_solve_cg_slots_cuh},
+    {"solve/cg/steps.cuh", mbi_source_solve_cg_steps_cuh},
+    {"solve/core/check_steps.cuh", mbi_source_solve_core_check_steps_cuh},
+    {"solve/core/fused.cuh", mbi_source_solve_core_fused_cuh},
+    {"solve/core/loop.cu", mbi_source_solve_core_loop_cu},
+    {"solve/core/loop_arguments.cuh", mbi_source_solve_core_loop_arguments_cuh},
+    {"solve/core/refine.cu", mbi_source_solve_core_refine_cu},
+    {"solve/core/refine_steps.cuh", mbi_source_solve_core_refine_steps_cuh},
     {"solve/core/state.cuh", mbi_source_solve_core_state_cuh},
-    {"solve/pagerank/steps.cuh", mbi_source_solve_pagerank_steps_cuh},
+    {"solve/core/step.cuh", mbi_source_solve_core_step_cuh},
+    {"solve/core/step_arguments.cuh", mbi_source_solve_core_step_arguments_cuh},
+    {"solve/core/step_text.cuh", mbi_source_solve_core_step_text_cuh},
+    {"solve/core/wide.cuh", mbi_source_solve_core_wide_cuh},
+    {"solve/core/wide_steps.cuh", mbi_source_solve_core_wide_steps_cuh},
+    {"solve/eigen/eigen.cu", mbi_source_solve_eigen_eigen_cu},
+    {"solve/eigen/steps.cuh", mbi_source_solve_eigen_steps_cuh},
+    {"solve/gmres/arnoldi.cu", mbi_source_solve_gmres_arnoldi_cu},
+    {"solve/gmres/arnoldi.cuh", mbi_source_solve_gmres_arnoldi_cuh},
+    {"solve/gmres/arnoldi_steps.cuh", mbi_source_solve_gmres_arnoldi_steps_cuh},
     {"solve/pagerank/after.cuh", mbi_source_solve_pagerank_after_cuh},
     {"solve/pagerank/arguments.cuh", mbi_source_solve_pagerank_arguments_cuh},
     {"solve/pagerank/pagerank.cu", mbi_source_solve_pagerank_pagerank_cu},
-    {"solve/core/step_text.cuh", mbi_source_solve_core_step_text_cuh},
-    {"solve/core/step_arguments.cuh", mbi_source_solve_core_step_arguments_cuh},
-    {"solve/core/step.cuh", mbi_source_solve_core_step_cuh},
-    {"solve/core/fused.cuh", mbi_source_solve_core_fused_cuh},
-    {"solve/core/check_steps.cuh", mbi_source_solve_core_check_steps_cuh},
-    {"solve/core/loop_arguments.cuh", mbi_source_solve_core_loop_arguments_cuh},
-    {"solve/core/loop.cu", mbi_source_solve_core_loop_cu},
+    {"solve/pagerank/steps.cuh", mbi_source_solve_pagerank_steps_cuh},
     {"solve/precondition/arguments.cuh", mbi_source_solve_precondition_arguments_cuh},
     {"solve/precondition/setup.cu", mbi_source_solve_precondition_setup_cu},
-    {"solve/cg/slots.cuh", mbi_source_solve_cg_slots_cuh},
-    {"solve/cg/steps.cuh", mbi_source_solve_cg_steps_cuh},
-    {"solve/cg/cg.cu", mbi_source_solve_cg_cg_cu},
-    {"solve/bicgstab/steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
-    {"solve/bicgstab/bicgstab.cu", mbi_source_solve_bicgstab_bicgstab_cu},
-    {"solve/core/wide_steps.cuh", mbi_source_solve_core_wide_steps_cuh},
-    {"solve/core/wide.cuh", mbi_source_solve_core_wide_cuh},
-    {"solve/gmres/arnoldi.cuh", mbi_source_solve_gmres_arnoldi_cuh},
-    {"solve/gmres/arnoldi_steps.cuh", mbi_source_solve_gmres_arnoldi_steps_cuh},
-    {"solve/gmres/arnoldi.cu", mbi_source_solve_gmres_arnoldi_cu},
-    {"solve/eigen/steps.cuh", mbi_source_solve_eigen_steps_cuh},
-    {"solve/eigen/eigen.cu", mbi_source_solve_eigen_eigen_cu},
-    {"solve/core/refine_steps.cuh", mbi_source_solve_core_refine_steps_cuh},
-    {"solve/core/refine.cu", mbi_source_solve_core_refine_cu},
+    {"spmv/gpu/binned/binned.cu", mbi_source_spmv_gpu_binned_binned_cu},
+    {"spmv/gpu/binned/binned_arguments.cuh", mbi_source_spmv_gpu_binned_binned_arguments_cuh},
+    {"spmv/gpu/binned/build.cuh", mbi_source_spmv_gpu_binned_build_cuh},
+    {"spmv/gpu/binned/build_arguments.cuh", mbi_source_spmv_gpu_binned_build_arguments_cuh},
+    {"spmv/gpu/bsr/bsr.cu", mbi_source_spmv_gpu_bsr_bsr_cu},
+    {"spmv/gpu/bsr/bsr_arguments.cuh", mbi_source_spmv_gpu_bsr_bsr_arguments_cuh},
+    {"spmv/gpu/bsr/build.cuh", mbi_source_spmv_gpu_bsr_build_cuh},
+    {"spmv/gpu/bsr/build_arguments.cuh", mbi_source_spmv_gpu_bsr_build_arguments_cuh},
+    {"spmv/gpu/bsr/tile.cuh", mbi_source_spmv_gpu_bsr_tile_cuh},
+    {"spmv/gpu/cb/arguments.cuh", mbi_source_spmv_gpu_cb_arguments_cuh},
+    {"spmv/gpu/cb/cb.cu", mbi_source_spmv_gpu_cb_cb_cu},
+    {"spmv/gpu/hubs/build.cuh", mbi_source_spmv_gpu_hubs_build_cuh},
+    {"spmv/gpu/hubs/build_arguments.cuh", mbi_source_spmv_gpu_hubs_build_arguments_cuh},
+    {"spmv/gpu/hubs/hubs.cu", mbi_source_spmv_gpu_hubs_hubs_cu},
+    {"spmv/gpu/hubs/hubs_arguments.cuh", mbi_source_spmv_gpu_hubs_hubs_arguments_cuh},
+    {"spmv/gpu/many/copies.cuh", mbi_source_spmv_gpu_many_copies_cuh},
+    {"spmv/gpu/many/copies_arguments.cuh", mbi_source_spmv_gpu_many_copies_arguments_cuh},
+    {"spmv/gpu/many/lane.cuh", mbi_source_spmv_gpu_many_lane_cuh},
+    {"spmv/gpu/many/many.cu", mbi_source_spmv_gpu_many_many_cu},
+    {"spmv/gpu/many/many_arguments.cuh", mbi_source_spmv_gpu_many_many_arguments_cuh},
+    {"spmv/gpu/many/rows.cu", mbi_source_spmv_gpu_many_rows_cu},
+    {"spmv/gpu/many/rows_arguments.cuh", mbi_source_spmv_gpu_many_rows_arguments_cuh},
+    {"spmv/gpu/many/run.cuh", mbi_source_spmv_gpu_many_run_cuh},
+    {"spmv/gpu/merbit/merbit.cu", mbi_source_spmv_gpu_merbit_merbit_cu},
+    {"spmv/gpu/merbit/merbit_arguments.cuh", mbi_source_spmv_gpu_merbit_merbit_arguments_cuh},
+    {"spmv/gpu/merbit/tile.cuh", mbi_source_spmv_gpu_merbit_tile_cuh},
+    {"spmv/gpu/merbit/tile_arguments.cuh", mbi_source_spmv_gpu_merbit_tile_arguments_cuh},
+    {"spmv/gpu/merge/arguments.cuh", mbi_source_spmv_gpu_merge_arguments_cuh},
+    {"spmv/gpu/merge/merge.cu", mbi_source_spmv_gpu_merge_merge_cu},
+    {"spmv/gpu/merge/path.cuh", mbi_source_spmv_gpu_merge_path_cuh},
+    {"spmv/gpu/merge/tile.cuh", mbi_source_spmv_gpu_merge_tile_cuh},
+    {"spmv/gpu/rows/arguments.cuh", mbi_source_spmv_gpu_rows_arguments_cuh},
+    {"spmv/gpu/rows/rows.cu", mbi_source_spmv_gpu_rows_rows_cu},
+    {"spmv/gpu/scan/build.cuh", mbi_source_spmv_gpu_scan_build_cuh},
+    {"spmv/gpu/scan/build_arguments.cuh", mbi_source_spmv_gpu_scan_build_arguments_cuh},
+    {"spmv/gpu/scan/fixup.cuh", mbi_source_spmv_gpu_scan_fixup_cuh},
+    {"spmv/gpu/scan/fixup_arguments.cuh", mbi_source_spmv_gpu_scan_fixup_arguments_cuh},
+    {"spmv/gpu/scan/products.cuh", mbi_source_spmv_gpu_scan_products_cuh},
+    {"spmv/gpu/scan/scan.cu", mbi_source_spmv_gpu_scan_scan_cu},
+    {"spmv/gpu/scan/scan_arguments.cuh", mbi_source_spmv_gpu_scan_scan_arguments_cuh},
+    {"spmv/gpu/scan/tile.cuh", mbi_source_spmv_gpu_scan_tile_cuh},
+    {"spmv/gpu/scan/whole.cu", mbi_source_spmv_gpu_scan_whole_cu},
+    {"spmv/gpu/scan/whole_arguments.cuh", mbi_source_spmv_gpu_scan_whole_arguments_cuh},
+    {"spmv/gpu/sliced/build.cuh", mbi_source_spmv_gpu_sliced_build_cuh},
+    {"spmv/gpu/sliced/build_arguments.cuh", mbi_source_spmv_gpu_sliced_build_arguments_cuh},
+    {"spmv/gpu/sliced/sliced.cu", mbi_source_spmv_gpu_sliced_sliced_cu},
+    {"spmv/gpu/sliced/sliced_arguments.cuh", mbi_source_spmv_gpu_sliced_sliced_arguments_cuh},
+    {"spmv/shared/algebra.cuh", mbi_source_spmv_shared_algebra_cuh},
+    {"spmv/shared/device_csr.cu", mbi_source_spmv_shared_device_csr_cu},
+    {"spmv/shared/device_csr_arguments.cuh", mbi_source_spmv_shared_device_csr_arguments_cuh},
+    {"spmv/shared/epilogue.cu", mbi_source_spmv_shared_epilogue_cu},
+    {"spmv/shared/epilogue_arguments.cuh", mbi_source_spmv_shared_epilogue_arguments_cuh},
+    {"spmv/shared/fixup.cuh", mbi_source_spmv_shared_fixup_cuh},
+    {"spmv/shared/nonempty_rows.cuh", mbi_source_spmv_shared_nonempty_rows_cuh},
+    {"spmv/shared/pages.cuh", mbi_source_spmv_shared_pages_cuh},
+    {"spmv/shared/sample.cuh", mbi_source_spmv_shared_sample_cuh},
+    {"spmv/shared/sample_arguments.cuh", mbi_source_spmv_shared_sample_arguments_cuh},
+    {"spmv/shared/semiring.cuh", mbi_source_spmv_shared_semiring_cuh},
+    {"spmv/shared/values.cuh", mbi_source_spmv_shared_values_cuh},
+    {"spmv/shared/values_arguments.cuh", mbi_source_spmv_shared_values_arguments_cuh},
+    {"spmv/stages/extract_blocks.cu", mbi_source_spmv_stages_extract_blocks_cu},
+    {"spmv/stages/extract_blocks_arguments.cuh", mbi_source_spmv_stages_extract_blocks_arguments_cuh},
+    {"spmv/stages/full_blocks.cu", mbi_source_spmv_stages_full_blocks_cu},
+    {"spmv/stages/full_blocks_arguments.cuh", mbi_source_spmv_stages_full_blocks_arguments_cuh},
+    {"spmv/stages/reorder.cu", mbi_source_spmv_stages_reorder_cu},
+    {"spmv/stages/reorder_arguments.cuh", mbi_source_spmv_stages_reorder_arguments_cuh},
+    {"spmv/stages/transpose.cu", mbi_source_spmv_stages_transpose_cu},
+    {"spmv/stages/transpose_arguments.cuh", mbi_source_spmv_stages_transpose_arguments_cuh},
+    {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
+    {"spmv/stages/value_forms_arguments.cuh", mbi_source_spmv_stages_value_forms_arguments_cuh},
 };
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
@@ -16796,641 +16796,6 @@ typedef struct mbi_block_call_f32 {
 } mbi_block_call_f32;
 
 #endif
-/* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
-#ifndef MBI_GPU_MERBIT_H
-#define MBI_GPU_MERBIT_H
-// Arguments of the kernels in spmv/gpu/merbit/merbit.cu, for host and device.
-typedef struct mbk_merbit_product_dual_arguments {
-  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
-  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 path, tiles;
-  MBK_POINTER(MBK_VECTOR) z;
-  mbk_u64 rows;
-} mbk_merbit_product_dual_arguments;
-
-typedef struct mbk_merbit_product_arguments {
-  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
-  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 path, tiles;
-  MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;
-  mbk_scalar alpha, beta;
-} mbk_merbit_product_arguments;
-
-typedef struct mbk_merbit_fixup_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_TILE) tile_y;
-  MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 tiles, blocks;
-  mbk_scalar alpha, beta;
-} mbk_merbit_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/merbit/tile.cuh, for host and device.
-typedef struct mbk_merbit_build_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  mbk_u64 rows, nnz, tiles;
-  MBK_POINTER(MBK_TILE) tile_x, tile_y;
-  MBK_POINTER(MBK_DESCRIPTOR) lane_desc;
-} mbk_merbit_build_arguments;
-
-/* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
-typedef struct mbi_merbit {
-  int sigma, omega, threads;
-  int dual;            /* dual-buffer commit, for the library's own iterations */
-  int coordinate_bits; /* bits of each offset in a lane descriptor */
-  int descriptor_bits; /* 32 or 64 */
-  int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
-  uint64_t path, tiles, blocks;
-  mbi_devptr tile_x, tile_y, lane_desc;
-  void *build, *product, *fixup; /* CUfunction */
-} mbi_merbit;
-
-#define MBI_MERBIT_BUILD_THREADS 128
-#define MBI_MERBIT_FIXUP_THREADS 256
-
-#endif
-/* ==== >>spmv/gpu/scan/scan.h ============================================================== */
-#ifndef MBI_GPU_SCAN_H
-#define MBI_GPU_SCAN_H
-// Arguments of the kernels in spmv/gpu/scan/build.cuh, for host and device.
-typedef struct mbk_scan_build_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_start;
-  mbk_u32 ranks;
-  mbk_u64 nnz, tiles;
-  MBK_POINTER(mbk_u32) row_ends, tile_row;
-} mbk_scan_build_arguments;
-// Arguments of the kernels in spmv/gpu/scan/fixup.cuh, for host and device.
-typedef struct mbk_scan_fixup_arguments {
-  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 tiles, empty_rows;
-  mbk_scalar alpha, beta;
-} mbk_scan_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/scan/scan.cu, for host and device.
-typedef struct mbk_scan_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
-  mbk_u64 nnz, tiles;
-  mbk_scalar alpha, beta;
-} mbk_scan_product_arguments;
-// Arguments of the kernels in spmv/gpu/scan/whole.cu, for host and device.
-typedef struct mbk_scan_cut_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_start;
-  MBK_POINTER(const mbk_u32) tile_row;
-  mbk_u64 nnz, tiles, blocks;
-  MBK_POINTER(mbk_u64) block_start;
-} mbk_scan_cut_arguments;
-
-typedef struct mbk_scan_whole_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;
-  MBK_POINTER(const mbk_u64) block_start;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 nnz, tiles, empty_rows;
-  mbk_scalar alpha, beta;
-} mbk_scan_whole_arguments;
-
-/* SCAN: sizes and schedule (spmv/gpu/scan/scan.cu). */
-typedef struct mbi_scan_schedule {
-  int steps, threads, resident, depth;
-  int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
-  int dots;  /* 1: products compute x'A x */
-  uint64_t tiles, blocks, fixup_blocks, empty_rows;
-  mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
-  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
-} mbi_scan_schedule;
-
-#define MBI_SCAN_BUILD_THREADS 128
-#define MBI_SCAN_FIXUP_THREADS 256
-/* The vector size from which a product computes x'A x for callers who want it. It pays if rows
- * are short, and if reading x and A x again would take longer than the sum adds to the
- * product. */
-#ifndef MBI_SCAN_DOTS
-#define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
-#endif
-
-#endif
-/* ==== >>spmv/gpu/rows/rows.h ============================================================== */
-#ifndef MBI_GPU_ROWS_H
-#define MBI_GPU_ROWS_H
-// Arguments of the kernels in spmv/gpu/rows/rows.cu, for host and device.
-typedef struct mbk_rows_product_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 rows;
-  mbk_scalar alpha, beta;
-} mbk_rows_product_arguments;
-
-/* The state of ROWS: spmv/gpu/rows/rows.cu. */
-typedef struct mbi_rows {
-  int lanes, unroll, threads;
-  uint64_t blocks;
-  void *product; /* CUfunction */
-} mbi_rows;
-
-#endif
-/* ==== >>spmv/gpu/merge/merge.h ============================================================ */
-#ifndef MBI_GPU_MERGE_H
-#define MBI_GPU_MERGE_H
-// Arguments of the kernels in spmv/gpu/merge/merge.cu, for host and device.
-typedef struct mbk_merge_cut_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(mbk_u64) chunk_row;
-  mbk_u64 rows, nnz, chunks;
-} mbk_merge_cut_arguments;
-
-typedef struct mbk_merge_product_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(const mbk_u64) chunk_row;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
-  mbk_u64 rows, nnz, chunks;
-  mbk_scalar alpha, beta;
-} mbk_merge_product_arguments;
-
-typedef struct mbk_merge_fixup_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_u64) chunk_row;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 chunks;
-  mbk_scalar alpha, beta;
-} mbk_merge_fixup_arguments;
-
-/* The state of MERGE: the merge path and its chunks (spmv/gpu/merge/merge.cu). */
-typedef struct mbi_merge_path {
-  int steps, threads, resident;
-  int pack;   /* nonzeros that a lane loads at once */
-  int rounds; /* chunks that a block takes, one after the other */
-  uint64_t chunks, blocks;
-  void *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
-} mbi_merge_path;
-
-/* Upper limits. Within them no kernel needs more shared memory than every GPU grants. */
-#define MBI_MERGE_STEPS 16
-#define MBI_MERGE_ROUNDS 32
-#define MBI_MERGE_CUT_THREADS 128
-
-#endif
-/* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
-#ifndef MBI_GPU_SLICED_H
-#define MBI_GPU_SLICED_H
-// Arguments of the kernels in spmv/gpu/sliced/build.cuh, for host and device.
-typedef struct mbk_sliced_order_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  mbk_u64 rows;
-  MBK_POINTER(mbk_u32) length, row_id;
-} mbk_sliced_order_arguments;
-
-typedef struct mbk_sliced_width_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const mbk_u32) length, row_id;
-  mbk_u64 slices;
-  MBK_POINTER(mbk_u32) width;
-  MBK_POINTER(mbk_u16) pages;
-  MBK_POINTER(mbk_u32) column_width;
-} mbk_sliced_width_arguments;
-
-typedef struct mbk_sliced_fill_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const mbk_u32) slice_start, column_start;
-  MBK_POINTER(const mbk_u16) pages;
-  MBK_POINTER(const mbk_u32) length, row_id;
-  mbk_u64 slices;
-  MBK_POINTER(mbk_u16) columns;
-  MBK_POINTER(MBK_VALUE) sliced_values;
-} mbk_sliced_fill_arguments;
-// Arguments of the kernels in spmv/gpu/sliced/sliced.cu, for host and device.
-typedef struct mbk_sliced_product_arguments {
-  MBK_POINTER(const mbk_u32) slice_start, column_start;
-  MBK_POINTER(const mbk_u16) pages;
-  MBK_POINTER(const mbk_u32) length, row_id;
-  MBK_POINTER(const mbk_u16) columns;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 rows;
-  mbk_scalar alpha, beta;
-} mbk_sliced_product_arguments;
-
-/* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
-typedef struct mbi_sliced {
-  int unroll, threads;
-  int sorted; /* 1: rows are sorted by length within windows */
-  uint64_t slices, blocks;
-  uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
-  mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
-  void *kernels[4]; /* CUfunction: order, width, fill, product */
-} mbi_sliced;
-
-#define MBI_SLICED_WINDOW 1024
-#define MBI_SLICED_BUILD_THREADS 128
-/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
-#define MBI_PAGE_SET 65
-
-#endif
-/* ==== >>spmv/gpu/binned/binned.h ========================================================== */
-#ifndef MBI_GPU_BINNED_H
-#define MBI_GPU_BINNED_H
-// Arguments of the kernels in spmv/gpu/binned/binned.cu, for host and device.
-typedef struct mbk_binned_multiply_arguments {
-  MBK_POINTER(const mbk_u32) items;
-  MBK_POINTER(const mbk_u16) strip_col;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const mbk_u32) target;
-  MBK_POINTER(const MBK_VECTOR) x;
-  mbk_u64 cols;
-  MBK_POINTER(MBK_COMPUTE) products;
-  mbk_scalar alpha, beta;
-} mbk_binned_multiply_arguments;
-
-typedef struct mbk_binned_sum_arguments {
-  MBK_POINTER(const mbk_u32) part_start;
-  MBK_POINTER(const MBK_COMPUTE) products;
-  MBK_POINTER(const mbk_u16) places;
-  MBK_POINTER(const MBK_VALUE) by_row;
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
-  mbk_u64 nnz, tiles;
-  mbk_scalar alpha, beta;
-} mbk_binned_sum_arguments;
-// Arguments of the kernels in spmv/gpu/binned/build.cuh, for host and device.
-typedef struct mbk_binned_count_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
-  mbk_u64 nnz;
-  mbk_u32 strips;
-  MBK_POINTER(mbk_u32) runs, part_groups;
-} mbk_binned_count_arguments;
-
-typedef struct mbk_binned_total_arguments {
-  MBK_POINTER(const mbk_u32) runs;
-  mbk_u32 strips;
-  mbk_u64 parts;
-  MBK_POINTER(mbk_u32) groups;
-} mbk_binned_total_arguments;
-
-typedef struct mbk_binned_offsets_arguments {
-  MBK_POINTER(mbk_u32) runs;
-  mbk_u32 strips;
-  mbk_u64 parts;
-  MBK_POINTER(const mbk_u32) strip_start;
-} mbk_binned_offsets_arguments;
-
-typedef struct mbk_binned_fill_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  mbk_u64 nnz;
-  mbk_u32 strips;
-  MBK_POINTER(const mbk_u32) runs, part_start;
-  MBK_POINTER(mbk_u16) strip_col;
-  MBK_POINTER(MBK_VALUE) strip_values;
-  MBK_POINTER(mbk_u32) target;
-  MBK_POINTER(mbk_u16) places;
-  mbk_u32 again;
-} mbk_binned_fill_arguments;
-
-/* The state of BINNED: SCAN's schedule, and the runs of nonzeros
- * (spmv/gpu/binned/binned.cu). */
-typedef struct mbi_binned {
-  mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
-  int warp_tiles;                /* tiles per warp and part */
-  uint64_t strip, part_nonzeros; /* in columns; in nonzeros */
-  uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* groups of 32 bytes of products: in total, and in the largest
-                                 * part */
-  mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
-  void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
-} mbi_binned;
-
-#define MBI_BINNED_BUILD_THREADS 512
-#define MBI_BINNED_STEPS 8
-/* Groups of an item of phase 1: enough to pay for its strip of x. */
-#define MBI_BINNED_ITEM 4096u
-
-#endif
-/* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
-#ifndef MBI_GPU_BSR_H
-#define MBI_GPU_BSR_H
-// Arguments of the kernels in spmv/gpu/bsr/bsr.cu, for host and device.
-typedef struct mbk_bsr_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
-  MBK_POINTER(const mbk_i32) columns;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_MASK) masks;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
-  mbk_u64 rows, cols, tiles;
-  mbk_scalar alpha, beta;
-} mbk_bsr_product_arguments;
-
-typedef struct mbk_bsr_fixup_arguments {
-  MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 tiles, empty_rows, rows;
-  mbk_scalar alpha, beta;
-} mbk_bsr_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/bsr/build.cuh, for host and device.
-typedef struct mbk_bsr_schedule_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_start;
-  mbk_u32 ranks;
-  mbk_u64 blocks, words, slots;
-  MBK_POINTER(mbk_u32) row_ends, slot_row;
-} mbk_bsr_schedule_arguments;
-
-typedef struct mbk_bsr_columns_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
-  mbk_u64 blocks, tiles;
-  MBK_POINTER(mbk_i32) columns;
-} mbk_bsr_columns_arguments;
-
-typedef struct mbk_bsr_masks_arguments {
-  MBK_POINTER(const mbk_u64) mask_words;
-  mbk_u64 blocks, tiles;
-  MBK_POINTER(MBK_MASK) masks;
-} mbk_bsr_masks_arguments;
-
-typedef struct mbk_bsr_fill_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const mbk_u64) mask_words;
-  mbk_u64 cols, blocks, tiles;
-  MBK_POINTER(MBK_VALUE) packs;
-} mbk_bsr_fill_arguments;
-
-#define MBI_BSR_KERNELS 6
-
-/* The state of BSR: tiles of blocks. spmv/gpu/bsr/bsr.cu describes the layout. */
-typedef struct mbi_bsr_tiles {
-  int block_rows, block_cols;
-  int edge;                  /* 1: the last column of blocks extends beyond the matrix */
-  int split, lane_cols;      /* lanes per row of a block, and the columns of each */
-  int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
-  int together, slot_blocks; /* blocks of a slot: those loaded at once, and those in a tile */
-  int shuffled;              /* 1: the lanes of a slot load x together and pass it on by
-                              * shuffles */
-  int threads, resident;
-  uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
-  mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
-  void *
-      kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
-} mbi_bsr_tiles;
-
-#define MBI_BSR_BUILD_THREADS 256
-
-#endif
-/* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
-#ifndef MBI_GPU_HUBS_H
-#define MBI_GPU_HUBS_H
-// Arguments of the kernels in spmv/gpu/hubs/build.cuh, for host and device.
-typedef struct mbk_hubs_assign_arguments {
-  MBK_POINTER(const mbk_u32) counts;
-  mbk_u64 cols;
-  mbk_u32 least, room;
-  MBK_POINTER(mbk_i32) code;
-  MBK_POINTER(mbk_u32) hub_col, taken;
-} mbk_hubs_assign_arguments;
-
-typedef struct mbk_hubs_encode_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
-  mbk_u64 nnz;
-  MBK_POINTER(const mbk_i32) code;
-  MBK_POINTER(mbk_i32) codes;
-} mbk_hubs_encode_arguments;
-// Arguments of the kernels in spmv/gpu/hubs/hubs.cu, for host and device.
-typedef struct mbk_hubs_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(const mbk_i32) codes;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const mbk_u32) hub_col;
-  mbk_u32 hub_count;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
-  mbk_u64 nnz, tiles;
-  mbk_scalar alpha, beta;
-} mbk_hubs_product_arguments;
-
-/* The state of HUBS: SCAN's schedule and the hubs (spmv/gpu/hubs/hubs.cu). */
-typedef struct mbi_hubs {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t capacity;      /* the number of hubs that fit in shared memory */
-  uint32_t count;         /* the number of hubs found */
-  mbi_devptr hub_col, codes;
-  void *kernels[4]; /* CUfunction: assign, encode, product, sum */
-} mbi_hubs;
-
-#endif
-/* ==== >>spmv/gpu/cb/cb.h ================================================================== */
-#ifndef MBI_GPU_CB_H
-#define MBI_GPU_CB_H
-// Arguments of the kernels in spmv/gpu/cb/cb.cu, for host and device.
-typedef struct mbk_cb_product_arguments {
-  MBK_POINTER(const mbk_u64) task_block;
-  MBK_POINTER(const mbk_u32) task_target;
-  MBK_POINTER(const mbk_u64) words;
-  MBK_POINTER(const mbk_u32) first;
-  MBK_POINTER(const unsigned char) data;
-  MBK_POINTER(const MBK_VALUE) one;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) carries;
-  mbk_u64 rows, cols, tasks;
-  mbk_scalar alpha, beta;
-} mbk_cb_product_arguments;
-
-typedef struct mbk_cb_fixup_arguments {
-  MBK_POINTER(const mbk_u32) split_strip, split_part;
-  MBK_POINTER(const MBK_COMPUTE) carries;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 rows;
-  mbk_scalar alpha, beta;
-} mbk_cb_fixup_arguments;
-
-/* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
-typedef struct mbi_cb {
-  int threads, aggregated;
-  uint64_t limit; /* the most steps of a warp */
-  uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
-  mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
-  mbi_devptr task_block, task_target, split_strip, split_part;
-  void *product, *fixup; /* CUfunction */
-} mbi_cb;
-
-enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
-#define MBI_CB_SIDE 16
-#define MBI_CB_SPARSE 32 /* a block with fewer entries is super-sparse */
-#define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
-/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. Steps are those of the kernel: in COO the doublings
- * until a segmented scan of 16 spans the longest row, in CSR the length of the longest row.
- * Widths: 0, columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
-#define MBI_CB_WORD(count, form, steps, width, offset) \
-  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | \
-   (uint64_t)(width) << 20 | (offset) / 8 << 22)
-#define MBI_CB_COUNT(word) ((word)&511)
-#define MBI_CB_FORM(word) ((word) >> 9 & 3)
-#define MBI_CB_END ((uint64_t)1 << 19)
-/* Empty blocks after the last one, because the kernel reads ahead. */
-#define MBI_CB_SPARE 4
-typedef struct mbi_cb_format { /* on the host */
-  int aggregated;
-  uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
-  uint64_t *words;
-  uint32_t *first; /* column of each block */
-  unsigned char *data;
-  uint64_t limit, cut, tasks, parts, splits; /* spmv/gpu/cb/fill.c */
-  uint64_t *task_block;
-  uint32_t *task_target, *split_strip, *split_part;
-} mbi_cb_format;
-typedef struct mbi_cb_strip { /* counts, then starts */
-  uint64_t blocks, bytes, sparse;
-} mbi_cb_strip;
-typedef struct mbi_cb_options {
-  double aggregate;          /* the least share of super-sparse blocks for which columns are
-                              * aggregated */
-  uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
-  uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
-  int processors;            /* multiprocessors of the GPU */
-  int weighed;               /* 1: below coo_max a block is CSR if COO would take longer */
-} mbi_cb_options;
-typedef struct mbi_cb_build {
-  const merbit_view *from; /* host CSR, 32-bit columns */
-  const char *values;      /* as the plan stores them */
-  size_t value_bytes;      /* 0: a pattern */
-  const mbi_cb_options *options;
-  uint64_t strips;
-  int tasks;
-  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
-  mbi_cb_strip *strip[2]; /* of all columns; of aggregated columns */
-  mbi_cb_format *format;
-} mbi_cb_build;
-typedef struct mbi_cb_cursor {
-  const mbi_cb_build *build;
-  int aggregated, crowded; /* crowded: entries of the group share a place */
-  int form;
-  const uint64_t *keys; /* of the strip */
-  uint64_t count, group_to;
-  uint32_t columns[MBI_CB_SIDE]; /* of the group */
-  unsigned width;
-  uint64_t from, to; /* the block's keys */
-} mbi_cb_cursor;
-
-/* How strips are assigned to warps, in place of the paper's priority queue (section 3.4), which
- * scatters neighbours over the GPU. Strips go to warps in their order: each warp takes as many
- * as keep it within `limit` steps, or one strip of up to `cut` steps. A longer strip is cut
- * into parts, one per warp. The GPU assigns thread blocks to free multiprocessors, which is
- * list scheduling: the last one ends within the mean load plus one thread block's, which is
- * also the bound of the queue (Graham, SIAM J. Appl. Math. 17, 1969). */
-#define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
-#define MBI_CB_LEAST_LIMIT 20
-
-#define MBI_CB_FIXUP_THREADS 512
-
-#endif
-/* ==== >>spmv/gpu/many/many.h ============================================================== */
-#ifndef MBI_GPU_MANY_H
-#define MBI_GPU_MANY_H
-// Arguments of the kernels in spmv/gpu/many/copies.cuh, for host and device.
-typedef struct mbk_many_collect_arguments {
-  MBK_POINTER(const MBK_VECTOR) x;
-  mbk_u64 ldx, cols;
-  MBK_POINTER(MBK_VECTOR) copy;
-  mbk_scalar alpha, beta;
-} mbk_many_collect_arguments;
-
-typedef struct mbk_many_spread_arguments {
-  MBK_POINTER(const MBK_VECTOR) copy;
-  mbk_u64 rows;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 ldy;
-  mbk_scalar alpha, beta;
-} mbk_many_spread_arguments;
-// Arguments of the kernels in spmv/gpu/many/many.cu, for host and device.
-typedef struct mbk_many_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  mbk_u32 x_step;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 ldy;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
-  mbk_u64 nnz, tiles;
-  mbk_scalar alpha, beta;
-} mbk_many_product_arguments;
-
-typedef struct mbk_many_fixup_arguments {
-  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 ldy, tiles, empty_rows;
-  mbk_scalar alpha, beta;
-} mbk_many_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/many/rows.cu, for host and device.
-typedef struct mbk_rows_many_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  mbk_u32 x_step;
-  MBK_POINTER(MBK_VECTOR) y;
-  mbk_u64 ldy, rows, nnz;
-  mbk_scalar alpha, beta;
-} mbk_rows_many_arguments;
-
-/* The state of MANY: SCAN's schedule, and how lanes share columns of X
- * (spmv/gpu/many/lane.cuh). */
-typedef struct mbi_many {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width;              /* columns that are multiplied: the vectors, and padding in copies */
-  int span;               /* columns that a lane loads at once */
-  int team;               /* lanes per nonzero */
-  int words;              /* nonzeros of a run, divided by 32 */
-  int piece;              /* nonzeros of a run that are staged at once */
-  int staged;             /* nonzeros that a warp stages if each team owns a row; 0: runs */
-  int unroll, threads, resident;
-  unsigned shared;                /* bytes of shared memory of a block */
-  void *loose, *collect, *spread; /* CUfunction */
-} mbi_many;
-
-/* Bytes of the host buffer for pieces that are not contiguous. */
-#define MBI_MANY_BOUNCE 65536
-
-#endif
 /* ==== >>spmv/stages/stages.h ============================================================== */
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
@@ -17976,6 +17341,12 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
       : sizeof((const mbi_scalar *)scalar)->f64;
   memcpy(&made, scalar, bytes);
   return made;
+}
+
+/* Returns whether the host knows that alpha is zero. */
+MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
+  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
+      mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
 /* Returns the number of vectors that a product multiplies. */
@@ -23186,3139 +22557,6 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
 
 MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
 
-/* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
-/* Converts plan->view to what the method reads: a CSR with 32-bit columns in plan->csr, or
- * blocks in plan->bsr. A view that already has that form is not copied. */
-
-/* Downloads new values, if they are in device memory. */
-MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
-  const void *copy = NULL;
-  merbit_status status;
-  if (fresh->memory != MERBIT_MEMORY_DEVICE) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(mbi_device_enter(plan->context));
-  status = mbi_array_download(plan->context, fresh->values, fresh->count,
-      mbi_type_size(plan->type), &copy);
-  mbi_device_leave(plan->context);
-  MBI_TRY(status);
-  fresh->downloaded = (void *)(uintptr_t)copy;
-  fresh->values = copy;
-  fresh->memory = MERBIT_MEMORY_HOST;
-  return MERBIT_OK;
-}
-
-/* Returns whether a view is a CSR of 32-bit columns. */
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
-  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
-}
-
-/* Returns whether the plan multiplies the view's own blocks. */
-static int mbi_format_blocks_fit(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return plan->view.format == MERBIT_BSR &&
-      (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
-      desc->block_cols == plan->view.block_cols));
-}
-
-/* Returns whether new values must be converted together with the view. */
-MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
-      !mbi_format_blocks_fit(plan));
-}
-
-/* Checks the arrays of the host view and sets plan->bsr: to the view itself, or an owned
- * conversion. */
-static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
-  merbit_bsr_desc shape;
-  memset(&shape, 0, sizeof shape);
-  shape.block_rows = plan->desc.block_rows;
-  shape.block_cols = plan->desc.block_cols;
-  MBI_TRY(mbi_plan_check_arrays(plan, host));
-  return mbi_format_blocks_fit(plan) ? mbi_bsr_borrow(plan->context, host, &plan->bsr)
-      : mbi_bsr_from_view(plan->context, host, &shape,
-      plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
-}
-
-/* Sets plan->bsr on the host, whichever memory the view is in. */
-MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
-  merbit_view host;
-  merbit_status status;
-  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_format_host_blocks(plan, &plan->view);
-  }
-  status = mbi_view_download(plan->context, &plan->view, &host);
-  status = status == MERBIT_OK ? mbi_format_host_blocks(plan, &host) : status;
-  mbi_host_view_release(plan->context, &host);
-  return status;
-}
-
-/* Sets plan->bsr. Two kinds of views stay in device memory, where spmv/shared/device_csr.c
- * checks them: blocks of the wanted shape, and a CSR, which spmv/stages/extract_blocks.c
- * converts. */
-static merbit_status mbi_format_blocks(merbit_plan *plan) {
-  const merbit_view *view = &plan->view;
-  plan->csr = *view;
-  if (view->memory == MERBIT_MEMORY_DEVICE && mbi_format_blocks_fit(plan)) {
-    plan->bsr.view = *view;
-    plan->bsr.entries = mbi_view_values(view);
-    return MERBIT_OK;
-  }
-  if (view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR && view->nnz > 0 &&
-      plan->desc.method == MERBIT_METHOD_BSR) {
-    return MERBIT_OK;
-  }
-  return mbi_format_blocks_on_host(plan);
-}
-
-/* Checks the arrays of the host view and sets plan->csr: to the view itself, or an owned
- * conversion. */
-static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
-  MBI_TRY(mbi_plan_check_arrays(plan, host));
-  if (!mbi_view_is_plain(&plan->view)) {
-    MBI_TRY(
-        mbi_matrix_from_view(plan->context, host, mbi_plan_build_flags(plan), &plan->matrix));
-    plan->csr = plan->matrix->view;
-  }
-  return MERBIT_OK;
-}
-
-/* Sets plan->csr. A CSR in device memory stays there: spmv/shared/device_csr.c checks it and
- * narrows its columns, or mbi_reorder_make downloads it. */
-static merbit_status mbi_format_csr(merbit_plan *plan) {
-  merbit_view host;
-  merbit_status status;
-  plan->csr = plan->view;
-  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_format_host_csr(plan, &plan->view);
-  }
-  if (mbi_view_is_plain(&plan->view) ||
-      (plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan))) {
-    return MERBIT_OK;
-  }
-  status = mbi_view_download(plan->context, &plan->view, &host);
-  status = status == MERBIT_OK ? mbi_format_host_csr(plan, &host) : status;
-  mbi_host_view_release(plan->context, &host);
-  return status;
-}
-
-MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan) {
-  return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
-}
-
-/* Converts new host values with the structure of a host view. */
-static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
-    mbi_new_values *fresh) {
-  merbit_view host = *structure;
-  host.values = fresh->values;
-  if (plan->matrix == NULL) {
-    MBI_TRY(mbi_bsr_refill(plan->context, &host, &plan->bsr));
-    fresh->values = plan->bsr.view.values;
-    fresh->count = mbi_view_values(&plan->bsr.view);
-    return MERBIT_OK;
-  }
-  MBI_TRY(
-      mbi_matrix_from_view(plan->context, &host, mbi_plan_build_flags(plan), &fresh->matrix));
-  fresh->values = fresh->matrix->view.values;
-  fresh->count = fresh->matrix->view.nnz;
-  return MERBIT_OK;
-}
-
-/* Brings new values into the order of plan->csr or plan->bsr. A COO or 64-bit view is converted
- * again, because duplicates may have been added up. */
-MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
-  merbit_view structure = plan->view, host;
-  merbit_status status;
-  if (!mbi_format_converts(plan)) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(mbi_new_values_download(plan, fresh));
-  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_format_convert(plan, &plan->view, fresh);
-  }
-  structure.values = NULL;
-  status = mbi_view_download(plan->context, &structure, &host);
-  status = status == MERBIT_OK ? mbi_format_convert(plan, &host, fresh) : status;
-  mbi_host_view_release(plan->context, &host);
-  return status;
-}
-
-/* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
-/* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
- * Device CSR views are used in place: checked, and narrowed by spmv/shared/device_csr.cu if
- * their columns are 64-bit. */
-
-MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
-  const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
-  return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
-}
-
-/* Compiles spmv/shared/device_csr.cu for arrays of these types. */
-MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
-    merbit_index_type offset_type, merbit_index_type index_type, int base,
-    mbi_program *program) {
-  mbi_preamble preamble;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
-      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define(&preamble, "MBK_COLUMN",
-      index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define_int(&preamble, "MBK_BASE", base);
-  return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
-}
-
-MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
-  return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
-}
-
-/* Returns the bytes of nonempty->counts: four sums, and the offset of each block. */
-MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
-  return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
-}
-
-/* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
- * of a transpose, will use it. */
-static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
-    const mbi_program *program, mbi_device_csr *csr) {
-  void *function = NULL;
-  uint32_t found = 0;
-  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
-  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
-  mbk_arrays_check_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
-  if (status == MERBIT_OK) {
-    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-    status =
-        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(row_ptr);
-    arguments.col_ind = mbi_device_address(col_ind);
-    arguments.rows = rows;
-    arguments.cols = cols;
-    arguments.nnz = nnz;
-    arguments.bad = csr->scratch;
-    status = mbi_device_launch(context, function, "mbk_arrays_check",
-        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
-  }
-  if (status == MERBIT_OK && found != 0) {
-    merbit_view host;
-    status = mbi_view_download(context, view, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_view_check_arrays(context, &host);
-    }
-    mbi_host_view_release(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
-          "the device arrays changed while they were checked; keep them "
-          "unchanged until the plan is destroyed");
-    }
-  }
-  return status;
-}
-
-static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
-    const mbi_program *program, mbi_device_csr *csr) {
-  void *function = NULL;
-  const void *wide = view->col_ind;
-  int64_t nnz = view->nnz;
-  mbk_arrays_narrow_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
-        &csr->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    csr->owns_col_ind = 1;
-    csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(wide);
-    arguments.nnz = nnz;
-    arguments.narrow = csr->col_ind;
-    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
-        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status;
-}
-
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
-    uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
-  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
-  *owns = 1;
-  csr->bytes += bytes;
-  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
-}
-
-/* Uploads `view`, a checked host CSR with 32-bit columns. */
-static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
-    mbi_device_csr *csr) {
-  const uint64_t nnz = (uint64_t)view->nnz;
-  MBI_TRY(mbi_array_upload(context, view->row_ptr,
-      ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
-      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
-  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
-      &csr->col_ind, &csr->owns_col_ind));
-  if (view->values != NULL) {
-    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
-        "values", csr, &csr->values, &csr->owns_values));
-  }
-  return MERBIT_OK;
-}
-
-/* Takes the arrays of `view`, a device CSR whose header has been checked. */
-static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
-    int unchecked, mbi_device_csr *csr) {
-  const void *arrays[3];
-  mbi_program program;
-  merbit_status status = MERBIT_OK;
-  const int narrow = view->index_type == MERBIT_INDEX_64;
-  int i;
-  arrays[0] = view->row_ptr;
-  arrays[1] = view->col_ind;
-  arrays[2] = view->values;
-  for (i = 0; i < 3; i++) {
-    if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
-      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-          "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the "
-          "GPU; give device pointers, or MERBIT_MEMORY_HOST", arrays[i]);
-    }
-  }
-  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  csr->row_ptr = mbi_device_address(view->row_ptr);
-  csr->col_ind = mbi_device_address(view->col_ind);
-  csr->values = mbi_device_address(view->values);
-  if (unchecked && !narrow) {
-    return MERBIT_OK;
-  }
-  status =
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (!unchecked) {
-    status = mbi_device_csr_check(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK && narrow) {
-    status = mbi_device_csr_narrow(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  mbi_program_destroy(context, &program);
-  return status;
-}
-
-/* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
- * mbi_device_csr_destroy. */
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-    const merbit_view *view, int unchecked, mbi_device_csr *csr) {
-  memset(csr, 0, sizeof *csr);
-  csr->offset_type = view->offset_type;
-  csr->base = view->base;
-  csr->rows = (uint64_t)view->rows;
-  csr->cols = (uint64_t)view->cols;
-  csr->nnz = (uint64_t)view->nnz;
-  return view->memory == MERBIT_MEMORY_DEVICE
-      ? mbi_device_csr_borrow(context, view, unchecked, csr)
-      : mbi_device_csr_upload(context, view, csr);
-}
-
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
-  if (csr->owns_row_ptr) {
-    mbi_device_release(context, csr->row_ptr);
-  }
-  if (csr->owns_col_ind) {
-    mbi_device_release(context, csr->col_ind);
-  }
-  if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
-  }
-  mbi_device_release(context, csr->table);
-  mbi_device_release(context, csr->scratch);
-}
-
-/* Returns the bytes of a CSR's columns and values, each read once. */
-MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
-  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
-      mbi_value_bytes_once(plan);
-}
-
-/* Defines the macros that every product kernel gets from a plan. */
-MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE  ? "float"
-      : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
-      : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8" : mbi_type_device(plan->type));
-  mbi_preamble_define(preamble, "MBK_VECTOR", sums);
-  mbi_preamble_define(preamble, "MBK_COMPUTE", sums);
-  mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
-  mbi_preamble_define_int(preamble, "MBK_STORED", mbi_plan_stored(plan));
-  mbi_preamble_define(preamble, "MBK_ROW_PTR",
-      plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
-  mbi_semiring_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
-      plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
-  if (plan->stops) {
-    mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
-  }
-  if (mbi_plan_launches_plainly(plan)) {
-    mbi_preamble_define_int(preamble, "MBK_PLAIN_LAUNCH", 1);
-  }
-}
-
-/* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ================ */
-/* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
- * the method. */
-
-/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
-MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
-  return (mbi_merbit *)plan->state;
-}
-
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1. If there would be fewer
- * such blocks per multiprocessor than this, smaller ones balance the work better. */
-#define MBI_MERBIT_FEW_BLOCKS 8
-
-/* Returns ceil(log2(value)) for value >= 1. */
-MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
-  int bits = 0;
-  while (((uint64_t)1 << bits) < value) {
-    bits++;
-  }
-  return bits;
-}
-
-static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
-  const uint64_t block_tiles = (uint64_t)(m->threads / m->omega);
-  return (m->tiles + block_tiles - 1) / block_tiles;
-}
-
-/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
- * or a block the GPU. */
-MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  merbit_context *context = plan->context;
-  uint64_t tile_steps;
-  int bits, most;
-  m->dual = plan->making.dual;
-  m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
-  m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
-  m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
-  if (m->omega != 32 && m->omega != 16 && m->omega != 8) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.omega is %d; use 32, 16 or 8",
-        m->omega);
-  }
-  if (m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
-  }
-  /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
-   * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
-  most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
-  if (m->sigma < 1 || m->sigma > most) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d; with omega %d use 1 to %d", m->sigma, m->omega, most);
-  }
-  tile_steps = (uint64_t)m->omega * (uint64_t)m->sigma;
-  m->coordinate_bits = mbi_log2_ceiling(tile_steps);
-  bits = 2 * m->coordinate_bits + m->sigma;
-  m->descriptor_bits = bits <= 32 ? 32 : 64;
-  m->path = plan->device.rows + plan->device.nnz;
-  m->tiles = (m->path + tile_steps - 1) / tile_steps;
-  if (plan->desc.block_threads == 0 && mbi_merbit_blocks(m) <
-      MBI_MERBIT_FEW_BLOCKS * (uint64_t)context->device.multiprocessors) {
-    m->threads = 128;
-  }
-  m->blocks = mbi_merbit_blocks(m);
-  m->tile_bytes = m->path < (uint64_t)1 << 31 ? 4 : 8;
-  if (m->tiles > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
-        " tiles; raise plan_desc.sigma", plan->device.rows, plan->device.nnz, m->tiles);
-  }
-  return MERBIT_OK;
-}
-
-/* Returns the bytes of dynamic shared memory, as spmv/gpu/merbit/merbit.cu lays it out. */
-MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
-  const size_t groups = (size_t)(m->threads / m->omega);
-  return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
-      sizeof(uint32_t) * groups);
-}
-
-MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
-  const int words = (m->omega * m->sigma + 31) / 32 + 2;
-  return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
-}
-
-/* ---- Specialise: one program with the three kernels -------------------------------------- */
-
-MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_merbit *m = mbi_merbit_of(plan);
-  mbi_plan_preamble(plan, preamble);
-  mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
-  mbi_preamble_define(preamble, "MBK_DESCRIPTOR",
-      m->descriptor_bits == 64 ? "mbk_u64" : "mbk_u32");
-  mbi_preamble_define_int(preamble, "MBK_COORDINATE_BITS", m->coordinate_bits);
-  mbi_preamble_define_int(preamble, "MBK_SIGMA", m->sigma);
-  mbi_preamble_define_int(preamble, "MBK_OMEGA", m->omega);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
-  mbi_preamble_define_int(preamble, "MBK_DUAL", m->dual);
-}
-
-static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  merbit_context *context = plan->context;
-  const unsigned shared = mbi_merbit_product_shared(m, plan->type);
-  mbi_preamble preamble;
-  if (shared > (unsigned)context->device.shared_bytes_per_block) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "sigma %d with %d threads per block needs %u bytes of shared memory, %s has %d; "
-        "use a smaller plan_desc.sigma or block_threads",
-        m->sigma, m->threads, shared, context->device.name,
-        context->device.shared_bytes_per_block);
-  }
-  mbi_merbit_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
-  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
-  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
-  if (!m->dual) {
-    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
-  }
-  MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
-  return MERBIT_OK;
-}
-
-/* ---- Launch: build TILE once, then products ---------------------------------------------- */
-
-/* Launches the kernel that builds TILE. */
-MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
-  mbk_merbit_build_arguments arguments;
-  arguments.row_ptr = plan->device.row_ptr;
-  arguments.rows = plan->device.rows;
-  arguments.nnz = plan->device.nnz;
-  arguments.tiles = m->tiles;
-  arguments.tile_x = m->tile_x;
-  arguments.tile_y = m->tile_y;
-  arguments.lane_desc = m->lane_desc;
-  return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
-      (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
-      MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, &arguments);
-}
-
-/* Returns the bytes of the carries of one product. */
-MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return mbi_merbit_of(plan)->dual ? 0
-      : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
-}
-
-/* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
-static merbit_status mbi_merbit_create(merbit_plan *plan) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  merbit_context *context = plan->context;
-  uint64_t coordinates, descriptors;
-  MBI_TRY(mbi_merbit_size(plan));
-  coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
-  descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
-  plan->schedule_bytes = 2 * coordinates + descriptors;
-  plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
-      2 * mbi_merbit_carry_bytes(plan);
-  MBI_TRY(mbi_merbit_specialise(plan));
-  {
-    mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
-    const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
-  }
-  MBI_TRY(mbi_merbit_build(plan, NULL));
-  MBI_TRY(mbi_device_synchronize(context, NULL));
-  return MERBIT_OK;
-}
-
-static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* Also releases the arrays allocated with it. */
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
-  mbi_program_destroy(plan->context, &plan->program);
-}
-
-/* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
- * arguments: a value, or a device pointer if scalars live on the device. */
-static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
-  mbk_merbit_product_arguments product_arguments;
-  mbk_merbit_fixup_arguments fixup_arguments;
-  merbit_status status;
-  product_arguments.tile_x = m->tile_x;
-  product_arguments.tile_y = m->tile_y;
-  product_arguments.lane_desc = m->lane_desc;
-  product_arguments.col_ind = plan->device.col_ind;
-  product_arguments.values = plan->device.values;
-  product_arguments.x = x;
-  product_arguments.y = y;
-  product_arguments.path = m->path;
-  product_arguments.tiles = m->tiles;
-  product_arguments.carry_first = carries;
-  product_arguments.carry_out = carry_out;
-  product_arguments.alpha = mbi_plan_scalar(plan, alpha);
-  product_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch(
-      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
-      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  fixup_arguments.row_ptr = plan->device.row_ptr;
-  fixup_arguments.tile_y = m->tile_y;
-  fixup_arguments.carry_first = carries;
-  fixup_arguments.carry_out = carry_out;
-  fixup_arguments.y = y;
-  fixup_arguments.tiles = m->tiles;
-  fixup_arguments.blocks = m->blocks;
-  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
-  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_device_launch(plan->context, m->fixup, "mbk_merbit_fixup",
-      (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
-      MBI_MERBIT_FIXUP_THREADS,
-      (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
-      MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
-}
-
-/* Launches y = A x by the dual-buffer commit. y must be zero where blocks share rows (all zero
- * before the first call). The product zeroes the same elements of z for the next call, which
- * swaps the two (section 4.2 (3)). Results do not repeat bit for bit if a row spans three
- * blocks. */
-MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
-    mbi_devptr y, mbi_devptr z, void *stream) {
-  mbi_merbit *m = mbi_merbit_of(plan);
-  mbk_merbit_product_dual_arguments arguments;
-  arguments.tile_x = m->tile_x;
-  arguments.tile_y = m->tile_y;
-  arguments.lane_desc = m->lane_desc;
-  arguments.col_ind = plan->device.col_ind;
-  arguments.values = plan->device.values;
-  arguments.x = x;
-  arguments.y = y;
-  arguments.path = m->path;
-  arguments.tiles = m->tiles;
-  arguments.z = z;
-  arguments.rows = plan->device.rows;
-  return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
-      m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
-}
-
-/* ---- Describe ---------------------------------------------------------------------------- */
-
-static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_merbit *m = mbi_merbit_of(plan);
-  info->sigma = m->sigma;
-  info->omega = m->omega;
-  info->block_threads = m->threads;
-  info->descriptor_bits = m->descriptor_bits;
-  info->tiles = (int64_t)m->tiles;
-}
-
-static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_merbit *m = mbi_merbit_of(plan);
-  return snprintf(text, size,
-      "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
-      m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
-      m->dual ? "dual-buffer" : "carry-out");
-}
-
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
-    mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
-    mbi_merbit_describe, NULL, 0, NULL, 0, NULL};
-
-/* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
-/* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
- * some rows are empty and the method asks for it. */
-
-#define MBI_NONEMPTY_SAMPLES 128 /* the most windows of nonzeros in a sample */
-#define MBI_NONEMPTY_THREADS 1024
-#define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
-#define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Arrays that only making a plan needs are kept if they have at most this many bytes, because
- * allocating and releasing one takes as long as a product. */
-#define MBI_NONEMPTY_SMALL (16u << 20)
-
-/* Releases what products do not need, unless it is small. Call it after the choice, when the
- * method has been created. */
-MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
-  if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
-    mbi_device_release(context, nonempty->column_counts);
-    nonempty->column_counts = 0;
-    nonempty->column_bytes = 0;
-  }
-  if (nonempty->start_apart) {
-    mbi_device_release(context, nonempty->row_start);
-  }
-  nonempty->start_apart = 0;
-  nonempty->row_start = 0;
-  mbi_program_destroy(context, &nonempty->program);
-}
-
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
-  mbi_nonempty_finish(context, nonempty);
-  mbi_device_release(context, nonempty->column_counts);
-  mbi_device_release(context, nonempty->counts);
-  if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
-                                                    * it */
-  }
-  memset(nonempty, 0, sizeof *nonempty);
-}
-
-/* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
- * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
- * current. On failure the caller runs mbi_nonempty_destroy. */
-static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-    mbi_nonempty_rows *nonempty) {
-  void *count = NULL, *offsets = NULL;
-  mbk_arrays_count_arguments count_arguments;
-  mbk_arrays_offsets_arguments offsets_arguments;
-  uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
-  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
-  uint32_t answer[4] = {0, 0, 0, 0};
-  merbit_status status;
-  memset(nonempty, 0, sizeof *nonempty);
-  if (blocks == 0) {
-    nonempty->row_start = csr->row_ptr;
-    return MERBIT_OK;
-  }
-  nonempty->blocks = blocks;
-  status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
-      &nonempty->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets);
-  }
-  nonempty->counts = csr->scratch;
-  nonempty->counts_bytes = csr->scratch_bytes;
-  csr->scratch = 0;
-  if (status == MERBIT_OK && nonempty->counts == 0) {
-    nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
-        &nonempty->counts);
-  }
-  widths = nonempty->counts; /* first, because it has 64 bits */
-  total = widths + 2 * sizeof(uint32_t);
-  longest = total + sizeof(uint32_t);
-  nonempty->offsets = widths + sizeof answer;
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
-  }
-  if (status == MERBIT_OK) {
-    count_arguments.row_ptr = row_ptr;
-    count_arguments.rows = rows;
-    count_arguments.counts = nonempty->offsets;
-    count_arguments.longest = longest;
-    count_arguments.widths = widths;
-    status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-        (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments);
-  }
-  if (status == MERBIT_OK) {
-    offsets_arguments.counts = nonempty->offsets;
-    offsets_arguments.blocks = blocks;
-    offsets_arguments.total = total;
-    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-        (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  nonempty->row_start = csr->row_ptr;
-  nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
-  nonempty->count = answer[2];
-  nonempty->longest = answer[3];
-  return MERBIT_OK;
-}
-
-/* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
- * padding. */
-MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
-  return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
-}
-
-/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
-    const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
-  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
-  uint64_t row_count = csr->rows, nnz = csr->nnz;
-  const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
-  const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
-  const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-  uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
-  void *sample = NULL;
-  mbk_arrays_sample_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* overwrites the sums, which have been read */
-    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
-  }
-  narrow = nonempty->counts + sizeof answer[0];
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.col_ind = col_ind;
-    arguments.rows = row_count;
-    arguments.nnz = nnz;
-    arguments.shift = shift;
-    arguments.sectors = nonempty->counts;
-    arguments.narrow = narrow;
-    status = mbi_device_launch(
-        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
-        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
-  }
-  nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
-  nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
-  return status;
-}
-
-/* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
- * that CSR are the column counts of the plan's matrix. */
-static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
-  const merbit_view *given = &plan->given;
-  return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
-      given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
-}
-
-/* Fills plan->nonempty.column_counts, which must be zero. */
-static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int by_offsets = mbi_nonempty_has_column_offsets(plan);
-  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
-  mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
-  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
-  void *kernel = NULL;
-  mbk_arrays_columns_arguments arguments;
-  const merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
-  arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
-  arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
-  arguments.stride = stride;
-  arguments.counts = plan->nonempty.column_counts;
-  return status != MERBIT_OK ? status : mbi_device_launch(context, kernel, name,
-      mbi_arrays_blocks(
-      (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
-      MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-}
-
-/* Writes to bins[n] how many columns occur n times in a sample of the nonzeros. `bins` has
- * MBI_NONEMPTY_BINS words; the last also counts the columns that occur more often. */
-static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
-  merbit_context *context = plan->context;
-  mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
-  void *bin = NULL;
-  mbk_arrays_bins_arguments arguments;
-  mbi_devptr found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
-  if (status == MERBIT_OK && nonempty->column_counts == 0) {
-    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
-  }
-  if (status == MERBIT_OK) {
-    nonempty->column_bytes = bytes;
-    nonempty->columns_coded = 0;
-    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
-  }
-  found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_launch_columns(plan);
-  }
-  if (status == MERBIT_OK) {
-    arguments.counts = nonempty->column_counts;
-    arguments.cols = plan->device.cols;
-    arguments.bins = found;
-    status = mbi_device_launch(
-        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
-        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
-  }
-  if (status != MERBIT_OK) {
-    mbi_device_release(context, nonempty->column_counts);
-    nonempty->column_counts = 0;
-    nonempty->column_bytes = 0;
-  }
-  return status;
-}
-
-/* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
- * least two nonzeros of the sample. Sets hub_least, the least count of a hub, and hub_share,
- * the hubs' share of the `sampled` nonzeros. */
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
-    uint64_t sampled, uint64_t capacity) {
-  uint64_t hubs = 0, cold = 0;
-  uint32_t n;
-  nonempty->hub_least = MBI_NONEMPTY_BINS;
-  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
-    hubs += bins[n];
-    nonempty->hub_least = n;
-  }
-  for (n = 1; n < nonempty->hub_least; n++) {
-    cold += (uint64_t)n * bins[n];
-  }
-  nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
-}
-
-/* Computes plan->nonempty.hub_least and hub_share, unless the counts from which they were
- * computed are still there. */
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
-  uint32_t bins[MBI_NONEMPTY_BINS];
-  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
-  if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
-  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
-  return MERBIT_OK;
-}
-
-/* Tests `count` rows, evenly spread, for block sizes that they rule out: against[0] has bits of
- * heights, against[1] of widths. */
-static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
-    uint32_t *against) {
-  merbit_context *context = plan->context;
-  uint64_t step = plan->device.rows / count;
-  mbi_devptr answer = plan->nonempty.counts;
-  void *kernel = NULL;
-  mbk_arrays_blocks_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.col_ind = plan->device.col_ind;
-    arguments.rows = plan->device.rows;
-    arguments.count = count;
-    arguments.step = step;
-    arguments.against = answer;
-    status = mbi_device_launch(context, kernel, "mbk_arrays_blocks",
-        (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
-        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status == MERBIT_OK
-      ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
-}
-
-/* Sets plan->nonempty.block_rows and block_cols to the largest full blocks, up to 16 x 16, of
- * which the whole matrix consists, or to 1 x 1. A sample of rows is tested first, because it
- * rules out most matrices. */
-MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
-  const uint64_t rows = plan->device.rows;
-  uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
-  uint32_t against[2] = {0, 0};
-  int n;
-  if (plan->nonempty.block_rows != 0) {
-    return MERBIT_OK; /* computed before */
-  }
-  plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
-  for (; plan->device.nnz > 0; count = rows) {
-    const merbit_status status = mbi_nonempty_against(plan, count, against);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
-    for (n = 2; n <= 16; n++) {
-      plan->nonempty.block_rows = against[0] >> n & 1 ? plan->nonempty.block_rows : n;
-      plan->nonempty.block_cols = against[1] >> n & 1 ? plan->nonempty.block_cols : n;
-    }
-    if (count == rows || plan->nonempty.block_rows * plan->nonempty.block_cols < 4) {
-      break;
-    }
-  }
-  return MERBIT_OK;
-}
-
-/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
-MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
-  merbit_context *context = plan->context;
-  const uint64_t most =
-      plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
-  void *kernel = NULL;
-  mbk_arrays_hash_arguments arguments;
-  mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, sum, sizeof *hash, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.col_ind = plan->device.col_ind;
-    arguments.rows = plan->device.rows;
-    arguments.nnz = plan->device.nnz;
-    arguments.hash = sum;
-    status =
-        mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
-        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
-}
-
-/* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
- * none. */
-MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
-  return plan->device.rows < UINT32_MAX;
-}
-
-/* Counts the rows for a method unless the choice has counted them. */
-MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
-  return plan->nonempty.row_start != 0 ? MERBIT_OK
-      : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
-}
-
-/* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
- * changes. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
-    const mbi_device_csr *csr, mbi_nonempty_rows *nonempty) {
-  const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
-  const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
-  uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
-  mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
-  const uint64_t bytes[] = {ids, empties, starts};
-  void *compact = NULL;
-  mbk_arrays_compact_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
-  }
-  if (status == MERBIT_OK && apart) {
-    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.rows = row_count;
-    arguments.offsets = nonempty->offsets;
-    arguments.row_id = row_id;
-    arguments.row_start = row_start;
-    arguments.empty_id = empty_id;
-    status =
-        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
-        256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status != MERBIT_OK) {
-    mbi_device_release(context, row_id);
-    if (apart) {
-      mbi_device_release(context, row_start);
-    }
-    return status;
-  }
-  nonempty->row_id = row_id;
-  nonempty->row_start = row_start;
-  nonempty->empty_id = empty_id;
-  nonempty->start_apart = apart;
-  nonempty->bytes = ids + empties + (apart ? 0 : starts);
-  return MERBIT_OK;
-}
-
-/* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
-/* ==== >>spmv/choose/choose.h ============================================================== */
-#ifndef MBI_CHOOSE_H
-#define MBI_CHOOSE_H
-
-/* The most bytes of columns and values that L2 holds. */
-#ifndef MBI_CHOOSE_SMALL
-#define MBI_CHOOSE_SMALL 40000000u
-#endif
-/* Seconds per byte that is streamed. All figures of forecasts are measured on an H200; a choice
- * depends only on their ratios. */
-#define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
-
-/* If a plan is for so few products that inspecting the matrix does not pay, it takes MERGE from
- * this many bytes of columns and values on. Below, launches count, and lanes per row need only
- * one. */
-#ifndef MBI_CHOOSE_UNSEEN
-#define MBI_CHOOSE_UNSEEN 1000000u
-#endif
-/* A small matrix is searched for full blocks from this many bytes on. With fewer, blocks save
- * less than a launch takes. */
-#ifndef MBI_CHOOSE_BLOCKS
-#define MBI_CHOOSE_BLOCKS 16000000u
-#endif
-
-#define MBI_MEASURE_CALLS 2000 /* the least number of products for which measuring pays */
-#define MBI_MEASURE_MOST 3
-#define MBI_MEASURE_ROUNDS 2
-#define MBI_MEASURE_BATCH 5 /* products per round; of a small matrix ten times as many */
-typedef struct mbi_candidate {
-  merbit_method method;
-  int omega;      /* for SCAN 1 or 2: whether rows cross blocks; else 0 */
-  double seconds; /* first the forecast, if candidates are ranked by it, then the measured
-                   * time */
-} mbi_candidate;
-/* The stored answer of a measurement. */
-typedef struct mbi_measured {
-  int32_t method, omega;
-  char why[160];
-} mbi_measured;
-
-/* The parts of every forecast, in seconds: reading and writing the vectors, streaming columns
- * and values, and gathering those elements of x that no cache near the threads holds. */
-typedef struct mbi_traffic {
-  double size, nnz, rows, cols;
-  double values; /* bytes of a nonzero's value */
-  double vectors, stream, gathers;
-  double light; /* the part of `stream` that a method without row ends takes */
-} mbi_traffic;
-
-#endif
-
-/* The parts of forecasts. The critical path is the longest row if one lane, or one team of
- * lanes, walks it alone. It counts even if all other rows have equal lengths, and is part of
- * the forecast of each method that does not cut rows. */
-
-MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
-  return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
-}
-
-/* Seconds of a load on which the next load waits, from memory and from L2, on an H200. (40,000
- * nonzeros by SLICED in f32, 8 per step, columns and then x, take 5.5 ms.) */
-#define MBI_WALK_FAR 0.5e-6
-#define MBI_WALK_NEAR 0.2e-6
-
-/* Seconds of any product for launches and first loads, which all forecasts leave out. */
-#define MBI_WALK_LEAST 6e-6
-
-/* Returns the seconds for walking the plan's longest row, minus MBI_WALK_LEAST. A step takes
- * `at_once` nonzeros and consists of `loads` loads, each of which waits for the one before. */
-MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
-  const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
-  return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
-}
-
-/* ---- Traffic ----------------------------------------------------------------------------- */
-
-/* Returns the seconds for one sector of x that no cache near the threads holds. `bytes` is the
- * size of x: L2's rate falls if x does not fit. */
-MBI_INTERNAL double mbi_choose_gather(double bytes) {
-  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
-  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
-  int i = 0;
-  if (bytes <= size[0] || bytes >= size[5]) {
-    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
-  }
-  while (bytes > size[i + 1]) {
-    i++;
-  }
-  return 1.0 /
-      (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
-}
-
-/* Returns the longer time: a row that is walked alone continues while the others are
- * multiplied. */
-MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
-  return walk > seconds ? walk : seconds;
-}
-
-/* Returns the parts of a forecast for the plan's matrix. */
-MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
-  mbi_traffic t;
-  t.size = (double)mbi_type_size(plan->type);
-  t.nnz = (double)plan->device.nnz;
-  t.rows = (double)plan->device.rows;
-  t.cols = (double)plan->device.cols;
-  t.vectors =
-      ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
-  t.values = (double)mbi_value_bytes(plan);
-  t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
-  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
-  /* A method without row ends is faster in f64; in f32 SCAN keeps up with the stream. */
-  t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
-  return t;
-}
-
-/* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
-/* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
-
-/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
-MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
-  return (mbi_scan_schedule *)plan->state;
-}
-
-/* Returns the number of accumulators that fit in 16 bytes. */
-MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
-  return (int)(16 / mbi_type_size(type));
-}
-
-/* Returns 1 if columns and values can be loaded 16 bytes at a time. */
-MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
-  return (plan->device.col_ind | plan->device.values) % 16 == 0;
-}
-
-/* Returns 1 if values are stored per row or in a table. Looking them up takes registers. */
-static int mbi_scan_looks_up(const merbit_plan *plan) {
-  return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
-}
-
-/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
- * spilling. For compute capability 9.0 NVRTC needs 40 registers for a pack of 16 bytes more
- * than elsewhere, except where values are looked up. Blocks that own whole rows need more. */
-MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
-  const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
-      threads = mbi_scan_of(plan)->threads;
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  const int packs_fit =
-      plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-      mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
-      !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
-      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
-  /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
-  const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
-      plan->device.form == MBI_VALUES_ROW;
-  /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
-  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
-  const int blocks = (wide_accumulator           ? (packs > 16  ? 256 : packs > 8 ? 384 : 512)
-      : packs > 14               ? 384 : tight                    ? 768
-      : packs > (single ? 4 : 6) ? 512 : packs > full             ? 1024
-      : 1536) / threads;
-  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
-}
-
-/* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
- * nonzeros. */
-MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const uint64_t pack = (uint64_t)s->pack;
-  /* The lanes that may hold a part of a row without a row end. */
-  const uint64_t lanes =
-      (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
-  s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
-  s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
-  s->empty_rows = plan->device.rows - plan->nonempty.count;
-  if (s->empty_rows > 0) {
-    const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
-    const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
-    const uint64_t useful = wanted < most ? wanted : most;
-    s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
-  }
-}
-
-/* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
- * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
-static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
-  return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
-}
-
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
- * row takes a block more than one round, or if a larger matrix has short rows, whose ends a
- * fix-up would have to find. */
-static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
-  const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
-      : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
-}
-
-/* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
- * segmented scan then costs half, if only columns are streamed and rows are not short (on an
- * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
- * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
-static int mbi_scan_takes_twice(const merbit_plan *plan) {
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  const int twice = 2 * mbi_scan_widest(mbi_plan_accumulator(plan));
-  return (single || mbi_plan_accumulator(plan) == MERBIT_F64) && !mbi_plan_has_semiring(plan) &&
-      mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
-      plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
-      plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&
-      plan->desc.sigma % twice == 0;
-}
-
-/* Chooses steps, threads and whole rows where the plan leaves them open. */
-static void mbi_scan_defaults(merbit_plan *plan) {
-  const merbit_plan_desc *wish = &plan->desc;
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const uint64_t nnz = plan->device.nnz;
-  const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
-   * 10.0 on, where addresses take more registers. */
-  const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
-      plan->context->device.compute_capability < 100);
-  const int wide_accumulator =
-      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
-  const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
-  int threads = all_at_once && !wide_accumulator ? 1024 : 512;
-  int steps = wide_accumulator                   ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8
-      : all_at_once                      ? 12 : single                           ? 8 : 4;
-  s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
-  s->steps = wish->sigma != 0 ? wish->sigma : steps;
-  s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  s->whole = nnz > 0 && (wish->omega == 2 || (wish->omega == 0 && s->threads >= 64 &&
-      mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
-  if (!s->whole) {
-    const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
-    const int twice = mbi_scan_takes_twice(plan);
-    s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
-    if (wide_accumulator) {
-      threads = nnz < processors * 16384 ? 128 : 256;
-    } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
-      steps = 4;
-      threads = 128;
-    } else if (nnz < processors * 49152) {
-      steps = 8;
-      threads = 256;
-    } else { /* many loads in flight per lane, as far as registers allow */
-      steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
-      threads = wide && !(twice && single) ? 512 : 256;
-    }
-    s->steps = wish->sigma != 0 ? wish->sigma : steps;
-    s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
-    /* More would spill. Blocks take another round instead. */
-    const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
-    s->steps = s->steps > fits ? fits : s->steps;
-  }
-}
-
-static int mbi_scan_has_dots(const merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
-  return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
-      csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
-      csr->nnz < 8 * csr->rows &&
-      csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
-}
-
-/* Computes the sizes of the specialisation. plan->nonempty must be set. */
-MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  merbit_context *context = plan->context;
-  uint64_t tile, warps;
-  mbi_scan_defaults(plan);
-  if (s->steps < 1 || s->steps > 32 || s->steps % s->pack != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps, s->pack);
-  }
-  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", s->threads);
-  }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (s->whole && s->threads < 64)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
-        "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
-        plan->desc.omega, s->threads);
-  }
-  tile = 32 * (uint64_t)s->steps;
-  s->tiles = (plan->device.nnz + tile - 1) / tile;
-  if (s->tiles > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
-        plan->device.nnz, s->tiles);
-  }
-  s->dots = mbi_scan_has_dots(plan);
-  s->resident = mbi_scan_resident(plan);
-  /* One warp is for rows that extend beyond the tiles. */
-  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
-  s->blocks = (s->tiles + warps - 1) / warps;
-  mbi_scan_size_rows(plan);
-  return MERBIT_OK;
-}
-
-/* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
- * warps' carries, twice, and the old y. */
-MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
-  const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
-  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-      (adds ? threads * size : 0);
-}
-
-/* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ========= */
-/* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
- * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
-
-/* ---- Specialise: the kernels of one program ---------------------------------------------- */
-
-MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_scan_schedule *s = mbi_scan_of(plan);
-  mbi_plan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
-  mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
-  mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
-  mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
-  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
-  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
-  if (s->dots) {
-    mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
-  }
-}
-
-/* Gets from the plan's program the kernels that build the schedule and fix up rows across
- * tiles. */
-MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
-  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
-}
-
-static merbit_status mbi_scan_specialise(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  mbi_preamble preamble;
-  merbit_status status;
-  mbi_scan_preamble(plan, &preamble);
-  status =
-      mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
-      &preamble, &plan->program);
-  if (status == MERBIT_OK && s->whole) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
-    if (status == MERBIT_OK) {
-      status = mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program,
-        s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
-  }
-  return status != MERBIT_OK ? status : mbi_program_kernel(context, &plan->program,
-      s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
-}
-
-/* ---- Launch: build the schedule once, then products -------------------------------------- */
-
-static merbit_status mbi_scan_build(merbit_plan *plan) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
-  mbk_scan_build_arguments arguments;
-  if (s->tiles == 0) {
-    return MERBIT_OK;
-  }
-  arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
-  arguments.nnz = plan->device.nnz;
-  arguments.tiles = s->tiles;
-  arguments.row_ends = s->row_ends;
-  arguments.tile_row = s->tile_row;
-  return mbi_device_launch(plan->context, s->build, "mbk_scan_build",
-      ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
-      (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
-      &arguments);
-}
-
-/* Makes plan->nonempty, and lists the rows if some are empty. */
-MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
-  if (!mbi_nonempty_fit(plan)) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-        "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
-        "; for one vector use MERBIT_METHOD_MERBIT", plan->row->identifier, plan->device.rows);
-  }
-  MBI_TRY(mbi_nonempty_need(plan));
-  if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
-  }
-  return MERBIT_OK;
-}
-
-/* Builds row_ends and tile_row, and allocates block_start. The kernels must have been
- * loaded. */
-MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
-  const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
-  const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
-  mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
-  const uint64_t bytes[] = {words, tile_rows, starts};
-  MBI_TRY(
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
-  plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
-  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
-      4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
-      (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
-  MBI_TRY(mbi_scan_build(plan));
-  return MERBIT_OK;
-}
-
-/* Computes block_start. The schedule must have been built. */
-static merbit_status mbi_scan_cut(merbit_plan *plan) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  mbk_scan_cut_arguments arguments;
-  arguments.row_start = plan->nonempty.row_start;
-  arguments.tile_row = s->tile_row;
-  arguments.nnz = plan->device.nnz;
-  arguments.tiles = s->tiles;
-  arguments.blocks = s->blocks;
-  arguments.block_start = s->block_start;
-  return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
-      (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-      MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
-}
-
-/* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
-MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
-  MBI_TRY(mbi_scan_nonempty(plan));
-  MBI_TRY(mbi_scan_size(plan));
-  MBI_TRY(mbi_scan_specialise(plan));
-  MBI_TRY(mbi_scan_schedule_create(plan));
-  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
-}
-
-MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
-  mbi_program_destroy(plan->context, &plan->program);
-}
-
-/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
-MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
-  const mbi_scan_schedule *s = mbi_scan_of(plan);
-  return s->whole ? 0 : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
-      (s->dots ? sizeof(double) : 0));
-}
-
-/* Returns the number of parts of x'A x that a product of the plan computes; 0 if it computes
- * none. */
-MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
-  return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
-      ? mbi_scan_of(plan)->tiles : 0;
-}
-
-/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
-MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
-  const uint64_t parts = mbi_scan_dot_parts(plan);
-  return parts > 0 ? plan->workspace->device_carries +
-      2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
-}
-
-/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
- * writes empty rows. `how`: a MBI_START. */
-MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
-  mbk_scan_fixup_arguments arguments;
-  if (s->fixup_blocks == 0) {
-    return MERBIT_OK;
-  }
-  arguments.tile_row = s->tile_row;
-  arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
-  arguments.firsts = carries;
-  arguments.tails = tails;
-  arguments.y = y;
-  arguments.tiles = s->tiles;
-  arguments.empty_rows = s->empty_rows;
-  arguments.alpha = mbi_plan_scalar(plan, alpha);
-  arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_device_launch_some(
-      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
-      MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
-}
-
-/* Returns 1 if the product may read the old y, as far as the host knows beta. */
-MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
-  if (mbi_plan_has_semiring(plan)) {
-    return mbi_semiring_adds(plan, beta);
-  }
-  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
-      : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
-}
-
-static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
-    const void *beta, mbi_devptr y, void *stream) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const int adds = mbi_scan_adds(plan, beta);
-  mbk_scan_whole_arguments arguments;
-  arguments.row_ends = s->row_ends;
-  arguments.tile_row = s->tile_row;
-  arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
-  arguments.block_start = s->block_start;
-  arguments.col_ind = plan->device.col_ind;
-  arguments.values = plan->device.values;
-  arguments.table = plan->device.table;
-  arguments.x = x;
-  arguments.y = y;
-  arguments.nnz = plan->device.nnz;
-  arguments.tiles = s->tiles;
-  arguments.empty_rows = s->empty_rows;
-  arguments.alpha = mbi_plan_scalar(plan, alpha);
-  arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_plan_launch(plan, adds ? s->sum : s->product,
-      adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-      s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments);
-}
-
-static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
-  const int adds = mbi_scan_adds(plan, beta);
-  mbi_devptr tails = carries + s->tiles * size;
-  mbk_scan_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
-  if (s->whole) {
-    return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
-  }
-  if (s->blocks > 0) {
-    arguments.row_ends = s->row_ends;
-    arguments.tile_row = s->tile_row;
-    arguments.row_id = plan->nonempty.row_id;
-    arguments.col_ind = plan->device.col_ind;
-    arguments.values = plan->device.values;
-    arguments.table = plan->device.table;
-    arguments.x = x;
-    arguments.y = y;
-    arguments.firsts = carries;
-    arguments.tails = tails;
-    arguments.nnz = plan->device.nnz;
-    arguments.tiles = s->tiles;
-    arguments.alpha = mbi_plan_scalar(plan, alpha);
-    arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(
-        plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
-        (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      mbi_plan_start(plan, s->blocks > 0)) : status;
-}
-
-/* ---- Describe ---------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_scan_schedule *s = mbi_scan_of(plan);
-  info->sigma = s->steps;
-  info->omega = 32;
-  info->block_threads = s->threads;
-  info->tiles = (int64_t)s->tiles;
-}
-
-static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_scan_schedule *s = mbi_scan_of(plan);
-  return snprintf(text, size,
-      "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
-      s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-      s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
-}
-
-/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
-MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
-  const mbi_traffic t = mbi_traffic_of(plan);
-  double seconds = t.vectors + t.stream + t.gathers;
-  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
-    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
-  }
-  return seconds;
-}
-
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
-    mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info,
-    mbi_scan_describe, NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL};
-
-/* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
-/* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
- * the method. */
-
-/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
-MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
-  return (mbi_merge_path *)plan->state;
-}
-
-/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
- * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
-static int mbi_merge_resident(const merbit_plan *plan) {
-  const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
-      words = p->steps * (single ? 1 : 2);
-  const int wide_accumulator =
-      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
-  const int packs_fit = plan->context->device.compute_capability == 90 &&
-      mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
-      !mbi_plan_has_semiring(plan) && plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = wide_accumulator             ? (p->steps > 8 ? 384 : 512)
-      : words > 24                 ? 512 : words > (single ? 12 : 16) ? 768
-      : words > 8 || !packs_fit    ? 1024 : p->pack == 2               ? 1280 : 1536;
-  const int blocks = threads / p->threads;
-  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
-}
-
-/* Returns the chunks per block. The chunks of a block share its start-up, but too few blocks
- * leave multiprocessors idle. */
-static int mbi_merge_rounds(const merbit_plan *plan) {
-  const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const uint64_t places =
-      (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
-  return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
-      : p->chunks > 8 * places                                            ? 2 : 1;
-}
-
-/* Returns the steps of the path in a chunk: spmv/gpu/merge/path.cuh. */
-static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
-  return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
-}
-
-MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
-  mbi_merge_path *p = mbi_merge_path_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
-  const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming ? 2
-      : mbi_scan_widest(mbi_plan_accumulator(plan));
-  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
-  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
-  if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
-      p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
-        "of %d up to %d, and multiples of 32 up to 1024",
-        p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
-  }
-  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
-        wish->omega, MBI_MERGE_ROUNDS);
-  }
-  p->resident = mbi_merge_resident(plan);
-  /* Without rows there is nothing to write. */
-  p->chunks = plan->device.rows > 0 ? (path - 1) / mbi_merge_chunk(p) + 1 : 0;
-  if (p->chunks > (uint64_t)INT32_MAX) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " rows and nonzeros make %" PRIu64
-        " chunks; raise plan_desc.sigma or block_threads", path, p->chunks);
-  }
-  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
-  p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
-  return MERBIT_OK;
-}
-
-/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
-MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
-  const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
-      threads = (unsigned)p->threads;
-  const unsigned warps = threads / 32;
-  return threads * (unsigned)p->steps * 2 + 2 * warps * size +
-      (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
-}
-
-/* ---- Specialise -------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_merge_path *p = mbi_merge_path_of(plan);
-  mbi_plan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
-  mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
-  mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
-  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
-  mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
-}
-
-static merbit_status mbi_merge_path_create(merbit_plan *plan) {
-  mbi_merge_path *p = mbi_merge_path_of(plan);
-  mbi_preamble preamble;
-  MBI_TRY(mbi_merge_size(plan));
-  plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
-      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
-      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
-  mbi_merge_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
-  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
-}
-
-static void mbi_merge_path_destroy(merbit_plan *plan) {
-  mbi_program_destroy(plan->context, &plan->program);
-}
-
-/* Returns the bytes of chunk_row, rounded up to a multiple of 16. */
-static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
-  return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
-}
-
-/* Returns the bytes of a product's scratch: chunk_row, then each chunk's first sum and
- * carry-out. */
-MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
-  const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
-  return chunks > 0 ? mbi_merge_begin_bytes(plan) +
-      2 * chunks * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
-}
-
-/* ---- Launch ------------------------------------------------------------------------------ */
-
-static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  mbi_merge_path *p = mbi_merge_path_of(plan);
-  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
-  const int adds = mbi_scan_adds(plan, beta);
-  mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
-  mbi_devptr tails = firsts + p->chunks * size;
-  mbk_merge_cut_arguments cut_arguments;
-  mbk_merge_product_arguments sum_arguments;
-  mbk_merge_fixup_arguments fixup_arguments;
-  merbit_status status;
-  if (p->chunks == 0) {
-    return MERBIT_OK;
-  }
-  cut_arguments.row_ptr = plan->device.row_ptr;
-  cut_arguments.chunk_row = carries;
-  cut_arguments.rows = plan->device.rows;
-  cut_arguments.nnz = plan->device.nnz;
-  cut_arguments.chunks = p->chunks;
-  status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
-      (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  sum_arguments.row_ptr = plan->device.row_ptr;
-  sum_arguments.col_ind = plan->device.col_ind;
-  sum_arguments.values = plan->device.values;
-  sum_arguments.x = x;
-  sum_arguments.y = y;
-  sum_arguments.chunk_row = carries;
-  sum_arguments.firsts = firsts;
-  sum_arguments.tails = tails;
-  sum_arguments.rows = plan->device.rows;
-  sum_arguments.nnz = plan->device.nnz;
-  sum_arguments.chunks = p->chunks;
-  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
-  sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, adds ? p->sum : p->product,
-      adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-      p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
-  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
-    return status;
-  }
-  fixup_arguments.row_ptr = plan->device.row_ptr;
-  fixup_arguments.chunk_row = carries;
-  fixup_arguments.firsts = firsts;
-  fixup_arguments.tails = tails;
-  fixup_arguments.y = y;
-  fixup_arguments.chunks = p->chunks;
-  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
-  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_device_launch_some(plan->context, p->fixup, "mbk_merge_fixup",
-      (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
-      MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
-      &fixup_arguments, mbi_plan_start(plan, 1));
-}
-
-/* ---- Describe ---------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
-  const mbi_merge_path *p = mbi_merge_path_of(plan);
-  info->sigma = p->steps;
-  info->omega = p->rounds;
-  info->block_threads = p->threads;
-  info->tiles = (int64_t)p->chunks;
-}
-
-static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_merge_path *p = mbi_merge_path_of(plan);
-  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
-      p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
-}
-
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
-    mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL};
-
-/* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
-/* Sizes of BINNED: strips, parts, threads and shared memory. */
-
-/* ---- Encode: strips and parts ------------------------------------------------------------ */
-
-/* Returns the state of a plan by this method. */
-MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
-  return (mbi_binned *)plan->state;
-}
-
-/* Bytes of shared memory that wide strips and parts need. */
-#define MBI_BINNED_WIDE_SHARED 229376u
-
-MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
-  return 32 / mbi_type_size(plan->type);
-}
-
-/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
- * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
- * makes longer runs; it is chosen if short runs would be mostly padding. A GPU with little
- * shared memory per block gets half. */
-static void mbi_binned_defaults(merbit_plan *plan) {
-  mbi_binned *b = mbi_binned_of(plan);
-  const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const int little = limit < MBI_BINNED_WIDE_SHARED;
-  const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
-  const uint64_t strip = little ? limit / 2 / size / 1024 * 1024 : 98304 / size;
-  const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
-  const int wide =
-      !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
-  b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
-      : wide                ? 2 * strip : strip;
-  b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
-  mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
-  mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-      : wide                        ? 1024 : little                      ? 256 : 512;
-}
-
-/* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
-MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
-  return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
-}
-
-/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
- * and the groups of a part. */
-MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
-  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
-      mbi_type_size(plan->type) + groups * 32;
-}
-
-/* Returns the bytes of shared memory for filling a part: three words per strip, and the part's
- * columns. */
-MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
-  return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
-      mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
-}
-
-/* Computes the sizes of the specialisation. plan->nonempty must be set. */
-MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
-  mbi_binned *b = mbi_binned_of(plan);
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  merbit_context *context = plan->context;
-  const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
-  uint64_t full; /* bytes of a part without padding */
-  mbi_binned_defaults(plan);
-  if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
-      s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use 1 to 64, 1 to 8, and "
-        "a multiple of 32 up to 1024",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads);
-  }
-  s->steps = MBI_BINNED_STEPS;
-  s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
-  b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
-  full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
-  s->resident = s->threads > 512 || 2 * full > limit ? 1 : 2;
-  b->strips = (plan->device.cols + b->strip - 1) / b->strip;
-  b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
-  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > limit) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " strips of columns and %" PRIu64
-        " parts are too many; use another plan_desc.method", b->strips, b->parts);
-  }
-  if (mbi_binned_multiply_shared(plan) > limit) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "a strip of %" PRIu64 " columns takes %" PRIu64
-        " bytes of shared memory, of which there are %" PRIu64 "; lower plan_desc.sigma",
-        b->strip, mbi_binned_multiply_shared(plan), limit);
-  }
-  mbi_scan_size_rows(plan);
-  return MERBIT_OK;
-}
-
-/* ---- Specialise -------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)mbi_binned_of(plan)->strip);
-  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", mbi_binned_of(plan)->warp_tiles);
-}
-
-MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
-  static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
-      "mbk_binned_offsets",  "mbk_binned_fill", "mbk_binned_multiply", "mbk_binned_sum"};
-  mbi_preamble preamble;
-  int i;
-  mbi_binned_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
-      &plan->program));
-  MBI_TRY(mbi_scan_kernels(plan));
-  for (i = 0; i < 6; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
-        &mbi_binned_of(plan)->kernels[i]));
-  }
-  return MERBIT_OK;
-}
-
-/* ==== >>spmv/gpu/binned/binned.c  CUDA: products by strips of columns, sums by parts of rows ==== */
-/* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
- * spmv/gpu/binned/binned.cu describes the method. */
-
-/* ---- Build: count, place, fill ----------------------------------------------------------- */
-
-/* Launches build kernel `which`. */
-static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
-    uint64_t blocks, uint64_t shared, const void *arguments) {
-  void *kernel = mbi_binned_of(plan)->kernels[which];
-  MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
-  return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
-      MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
-}
-
-/* Uploads a host array. */
-static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
-    const char *what, mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
-  return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
-}
-
-/* Computes part_start from the groups of the parts. */
-MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
-  mbi_binned *b = mbi_binned_of(plan);
-  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
-  uint64_t part;
-  for (part = 0; part < b->parts; part++) {
-    const uint32_t own = groups[part];
-    b->part_groups = own > b->part_groups ? own : b->part_groups;
-    groups[part] = (uint32_t)b->groups;
-    b->groups += own;
-  }
-  groups[b->parts] = (uint32_t)b->groups;
-  if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
-      mbi_binned_sum_shared(plan, b->part_groups) > most ||
-      mbi_binned_fill_shared(plan) > most) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " groups of products, %" PRIu64
-        " of them in one part, are too many; lower plan_desc.omega or use another "
-        "plan_desc.method", b->groups, b->part_groups);
-  }
-  return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
-}
-
-/* Computes the items of phase 1 from the groups of the strips, which become their first
- * groups. */
-static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
-    uint32_t *items) {
-  mbi_binned *b = mbi_binned_of(plan);
-  uint64_t strip, sum = 0;
-  for (strip = 0; strip < b->strips; strip++) {
-    uint64_t left = groups[strip];
-    groups[strip] = (uint32_t)sum;
-    while (left > 0) {
-      const uint64_t own = left < MBI_BINNED_ITEM ? left : MBI_BINNED_ITEM;
-      uint32_t *const item = items + 3 * b->items++;
-      item[0] = (uint32_t)strip;
-      item[1] = (uint32_t)sum;
-      sum += own;
-      item[2] = (uint32_t)sum;
-      left -= own;
-    }
-  }
-  return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
-}
-
-/* Counts the runs and orders them for phase 1. `groups` and `host` have space for a word per
- * strip, and for a word per part and one more; `host` also has space for the items. */
-static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
-  mbi_binned *b = mbi_binned_of(plan);
-  merbit_context *context = plan->context;
-  const uint64_t blocks =
-      (b->strips * 32 + MBI_BINNED_BUILD_THREADS - 1) / MBI_BINNED_BUILD_THREADS;
-  uint32_t strips = (uint32_t)b->strips;
-  mbk_binned_count_arguments count_arguments;
-  mbk_binned_total_arguments total_arguments;
-  mbk_binned_offsets_arguments offsets_arguments;
-  merbit_status status;
-  count_arguments.col_ind = plan->device.col_ind;
-  count_arguments.nnz = plan->device.nnz;
-  count_arguments.strips = strips;
-  count_arguments.runs = b->runs;
-  count_arguments.part_groups = groups;
-  status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
-      (b->strips + 1) * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_parts(plan, host);
-  }
-  if (status == MERBIT_OK) {
-    total_arguments.runs = b->runs;
-    total_arguments.strips = strips;
-    total_arguments.parts = b->parts;
-    total_arguments.groups = groups;
-    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_strips(plan, host, host + b->strips);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
-  }
-  offsets_arguments.runs = b->runs;
-  offsets_arguments.strips = strips;
-  offsets_arguments.parts = b->parts;
-  offsets_arguments.strip_start = groups;
-  return status == MERBIT_OK
-      ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
-      : status;
-}
-
-/* Allocates the runs and their order. */
-static merbit_status mbi_binned_order(merbit_plan *plan) {
-  mbi_binned *b = mbi_binned_of(plan);
-  merbit_context *context = plan->context;
-  const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* There is at most one item per strip and one per full item, and each of an item's groups
-   * holds a nonzero. */
-  const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
-  mbi_devptr groups = 0;
-  void *host = NULL;
-  merbit_status status =
-      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
-        "the items of a plan", &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place(plan, groups, (uint32_t *)host);
-  }
-  mbi_device_release(context, groups);
-  mbi_release(context, host);
-  return status;
-}
-
-/* Launches the kernel that copies the matrix into strips; with `again` only its values. */
-static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
-  mbi_binned *b = mbi_binned_of(plan);
-  uint32_t strips = (uint32_t)b->strips;
-  mbk_binned_fill_arguments arguments;
-  arguments.col_ind = plan->device.col_ind;
-  arguments.values = plan->device.values;
-  arguments.nnz = plan->device.nnz;
-  arguments.strips = strips;
-  arguments.runs = b->runs;
-  arguments.part_start = b->part_start;
-  arguments.strip_col = b->strip_col;
-  arguments.strip_values = b->values;
-  arguments.target = b->target;
-  arguments.places = b->places;
-  arguments.again = again;
-  return mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts, mbi_binned_fill_shared(plan),
-      &arguments);
-}
-
-static merbit_status mbi_binned_refresh(merbit_plan *plan) {
-  return mbi_binned_fill(plan, 1);
-}
-
-/* Stores the matrix in strips, in the order of the runs. */
-static merbit_status mbi_binned_store(merbit_plan *plan) {
-  mbi_binned *b = mbi_binned_of(plan);
-  merbit_context *context = plan->context;
-  const uint64_t size = mbi_type_size(plan->type), slots = b->groups * mbi_binned_group(plan);
-  const uint64_t value_bytes = mbi_value_bytes(plan);
-  const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
-  const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
-  mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
-  const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
-      b->groups * sizeof(uint32_t), places};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  /* The last tile's words are all loaded, also those without a nonzero. */
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
-  }
-  if (status == MERBIT_OK) {
-    const uint64_t streams =
-        slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
-    plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
-    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
-    status = mbi_binned_fill(plan, 0);
-  }
-  return status;
-}
-
-MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
-  mbi_binned *b = mbi_binned_of(plan);
-  merbit_context *context = plan->context;
-  MBI_TRY(mbi_scan_nonempty(plan));
-  MBI_TRY(mbi_binned_size(plan));
-  MBI_TRY(mbi_binned_specialise(plan));
-  MBI_TRY(mbi_scan_schedule_create(plan));
-  if (b->parts == 0) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(mbi_binned_order(plan));
-  MBI_TRY(mbi_binned_store(plan));
-  MBI_TRY(mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
-      (unsigned)mbi_binned_multiply_shared(plan)));
-  return mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
-}
-
-static void mbi_binned_destroy(merbit_plan *plan) {
-  mbi_binned *b = mbi_binned_of(plan);
-  mbi_device_release(plan->context, b->runs);
-  mbi_device_release(plan->context, b->part_start);
-  mbi_device_release(plan->context, b->item_list);
-  mbi_device_release(plan->context, b->strip_col);
-  mbi_scan_destroy(plan);
-}
-
-/* ---- Launch ------------------------------------------------------------------------------ */
-
-/* Returns the bytes of a product's scratch: the tiles' carries, then the products, which begin
- * at a multiple of 32 bytes. */
-static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
-  return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
-}
-
-static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  mbi_binned *b = mbi_binned_of(plan);
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
-  mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
-  /* In f64 dependent launches make the kernels up to 6% slower (H200). */
-  const int overlaps = plan->type == MERBIT_F32;
-  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
-  mbk_binned_multiply_arguments multiply_arguments;
-  mbk_binned_sum_arguments sum_arguments;
-  merbit_status status;
-  if (b->parts == 0) {
-    return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
-  }
-  multiply_arguments.items = b->item_list;
-  multiply_arguments.strip_col = b->strip_col;
-  multiply_arguments.values = b->values != 0 ? b->values : plan->device.values;
-  multiply_arguments.table = plan->device.table;
-  multiply_arguments.target = b->target;
-  multiply_arguments.x = x;
-  multiply_arguments.cols = plan->device.cols;
-  multiply_arguments.products = products;
-  multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
-  multiply_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
-      plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  sum_arguments.part_start = b->part_start;
-  sum_arguments.products = products;
-  sum_arguments.places = b->places;
-  sum_arguments.by_row = plan->device.values;
-  sum_arguments.row_ends = s->row_ends;
-  sum_arguments.tile_row = s->tile_row;
-  sum_arguments.row_id = plan->nonempty.row_id;
-  sum_arguments.y = y;
-  sum_arguments.firsts = carries;
-  sum_arguments.tails = tails;
-  sum_arguments.nnz = plan->device.nnz;
-  sum_arguments.tiles = s->tiles;
-  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
-  sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
-      plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN) : status;
-}
-
-/* ---- Describe ---------------------------------------------------------------------------- */
-
-static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
-  info->omega = mbi_binned_of(plan)->warp_tiles;
-  info->block_threads = mbi_scan_of(plan)->threads;
-  info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
-}
-
-static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_binned *b = mbi_binned_of(plan);
-  const uint64_t slots = b->groups * mbi_binned_group(plan);
-  return snprintf(text, size,
-      "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
-      " nonzeros, %.1f%% of the slots filled, %d threads",
-      b->strips, b->strip, b->parts, b->part_nonzeros,
-      slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
-      mbi_scan_of(plan)->threads);
-}
-
-/* Returns the seconds of a product. Products are written and read; mixed reads and writes reach
- * three quarters of the bandwidth. */
-MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
-  const mbi_traffic t = mbi_traffic_of(plan);
-  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
-}
-
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
-    sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
-    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
-    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL};
-
-/* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
-/* HUBS on the host: finds the hubs, encodes the columns, launches the product.
- * spmv/gpu/hubs/hubs.cu describes the method. */
-
-/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
-
-/* Returns the state of a plan by this method. */
-MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
-  return (mbi_hubs *)plan->state;
-}
-
-#define MBI_HUBS_THREADS 1024
-/* Kilobytes of x in shared memory; the rest of it serves as L1. */
-#define MBI_HUBS_KILOBYTES 160
-
-MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
-  const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
-  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const uint64_t old =
-      (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
-  const uint64_t space = bytes + old <= most ? bytes : most > old ? most - old : 0;
-  return space / mbi_type_size(plan->type);
-}
-
-/* Computes the sizes of the specialisation. plan->nonempty must be set. */
-MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
-  mbi_hubs *h = mbi_hubs_of(plan);
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  merbit_context *context = plan->context;
-  s->pack = mbi_scan_widest(plan->type);
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
-  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
-  s->resident = 1;
-  h->capacity = mbi_hubs_capacity(plan);
-  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
-      s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
-      s->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
-        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
-        MBI_HUBS_THREADS);
-  }
-  s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
-  if (s->tiles > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
-        plan->device.nnz, s->tiles);
-  }
-  s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  if (s->blocks > (uint64_t)context->device.multiprocessors) {
-    s->blocks = (uint64_t)context->device.multiprocessors;
-  }
-  mbi_scan_size_rows(plan);
-  return MERBIT_OK;
-}
-
-/* ---- Specialise -------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  mbi_scan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
-}
-
-static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
-  static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
-      "mbk_hubs_sum"};
-  mbi_preamble preamble;
-  int i;
-  mbi_hubs_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
-  MBI_TRY(mbi_scan_kernels(plan));
-  for (i = 0; i < 4; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
-        &mbi_hubs_of(plan)->kernels[i]));
-  }
-  return MERBIT_OK;
-}
-
-/* Returns the bytes of shared memory of a product. */
-MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
-  const uint64_t count =
-      mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
-  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
-}
-
-/* ---- Launch: codes, products ------------------------------------------------------------- */
-
-static merbit_status mbi_hubs_encode(merbit_plan *plan) {
-  mbi_hubs *h = mbi_hubs_of(plan);
-  merbit_context *context = plan->context;
-  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
-  /* The codes overwrite the counts, and the number of hubs overwrites the first bin after them:
-   * an allocation would take as long as a product. */
-  mbi_devptr code = plan->nonempty.column_counts;
-  mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
-  mbk_hubs_assign_arguments assign_arguments;
-  mbk_hubs_encode_arguments encode_arguments;
-  merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
-  plan->nonempty.columns_coded = 1;
-  if (status == MERBIT_OK) {
-    assign_arguments.counts = plan->nonempty.column_counts;
-    assign_arguments.cols = plan->device.cols;
-    assign_arguments.least = least;
-    assign_arguments.room = room;
-    assign_arguments.code = code;
-    assign_arguments.hub_col = h->hub_col;
-    assign_arguments.taken = taken;
-    status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
-        (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, &assign_arguments);
-  }
-  if (status == MERBIT_OK) {
-    encode_arguments.col_ind = plan->device.col_ind;
-    encode_arguments.nnz = plan->device.nnz;
-    encode_arguments.code = code;
-    encode_arguments.codes = h->codes;
-    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
-        mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, &encode_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
-    h->count = h->count < room ? h->count : room;
-  }
-  return status;
-}
-
-MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
-  mbi_hubs *h = mbi_hubs_of(plan);
-  merbit_context *context = plan->context;
-  const uint64_t codes = plan->device.nnz * sizeof(int32_t);
-  MBI_TRY(mbi_scan_nonempty(plan));
-  MBI_TRY(mbi_hubs_size(plan));
-  MBI_TRY(mbi_nonempty_columns(plan, h->capacity));
-  MBI_TRY(mbi_hubs_specialise(plan));
-  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
-      mbi_hubs_shared(plan, 0)));
-  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
-      mbi_hubs_shared(plan, 1)));
-  MBI_TRY(mbi_scan_schedule_create(plan));
-  {
-    mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
-    const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
-    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
-  }
-  if (plan->device.nnz > 0) {
-    MBI_TRY(mbi_hubs_encode(plan));
-  }
-  plan->schedule_bytes += codes + h->capacity * sizeof(uint32_t);
-  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
-  return MERBIT_OK;
-}
-
-static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
-  mbi_scan_destroy(plan);
-}
-
-static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  mbi_hubs *h = mbi_hubs_of(plan);
-  mbi_scan_schedule *s = mbi_scan_of(plan);
-  const int adds = mbi_scan_adds(plan, beta);
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
-  mbk_hubs_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
-  if (s->blocks > 0) {
-    arguments.row_ends = s->row_ends;
-    arguments.tile_row = s->tile_row;
-    arguments.row_id = plan->nonempty.row_id;
-    arguments.codes = h->codes;
-    arguments.values = plan->device.values;
-    arguments.table = plan->device.table;
-    arguments.hub_col = h->hub_col;
-    arguments.hub_count = h->count;
-    arguments.x = x;
-    arguments.y = y;
-    arguments.firsts = carries;
-    arguments.tails = tails;
-    arguments.nnz = plan->device.nnz;
-    arguments.tiles = s->tiles;
-    arguments.alpha = mbi_plan_scalar(plan, alpha);
-    arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
-        adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-        s->threads, mbi_hubs_shared(plan, adds), stream, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      mbi_plan_start(plan, s->blocks > 0)) : status;
-}
-
-/* ---- Describe ---------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
-  mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
-}
-
-static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
-  return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
-      " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
-      mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
-      100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows,
-      mbi_scan_of(plan)->threads);
-}
-
-/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
- * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
-MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
-  const mbi_traffic t = mbi_traffic_of(plan);
-  return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-      ? t.vectors + t.stream +
-      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors : HUGE_VAL;
-}
-
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
-    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe,  NULL,
-    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL};
-
-/* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
-/* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
- * describes the method. */
-
-/* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
-MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
-  return (mbi_rows *)plan->state;
-}
-
-/* Returns the average length of a row, rounded up. */
-static uint64_t mbi_rows_mean(const merbit_plan *plan) {
-  const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
-  return (plan->device.nnz + rows - 1) / rows;
-}
-
-/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
- * of it, because a lane's loads of a row then touch twice as many lines. */
-static int mbi_rows_lanes(const merbit_plan *plan) {
-  const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
-  int lanes = 1;
-  while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
-    lanes *= 2;
-  }
-  return plan->desc.omega != 0 ? plan->desc.omega : lanes;
-}
-
-/* Returns the nonzeros that each lane of a row loads at once. */
-static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
-  const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
-  return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
-}
-
-/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
- * and values, then x. */
-MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
-  const int lanes = mbi_rows_lanes(plan);
-  return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
-}
-
-MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
-  mbi_rows *r = mbi_rows_of(plan);
-  merbit_context *context = plan->context;
-  uint64_t groups;
-  r->lanes = mbi_rows_lanes(plan);
-  if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d; lanes per row are a power of two up to 32", r->lanes);
-  }
-  r->unroll = mbi_rows_unroll(plan, r->lanes);
-  r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
-  if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
-      r->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
-        "up to 1024", r->unroll, r->threads);
-  }
-  groups = (uint64_t)(r->threads / r->lanes);
-  r->blocks = (plan->device.rows + groups - 1) / groups;
-  if (r->blocks > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64
-        " rows are too many for MERBIT_METHOD_ROWS; use another plan_desc.method",
-        plan->device.rows);
-  }
-  return MERBIT_OK;
-}
-
-/* ---- Specialise -------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_rows *r = mbi_rows_of(plan);
-  mbi_plan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
-  mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
-}
-
-static merbit_status mbi_rows_create(merbit_plan *plan) {
-  mbi_rows *r = mbi_rows_of(plan);
-  mbi_preamble preamble;
-  MBI_TRY(mbi_rows_size(plan));
-  plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
-      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
-  mbi_rows_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
-  return MERBIT_OK;
-}
-
-static void mbi_rows_destroy(merbit_plan *plan) {
-  mbi_program_destroy(plan->context, &plan->program);
-}
-
-MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
-  (void)plan;
-  return 0;
-}
-
-/* ---- Launch ------------------------------------------------------------------------------ */
-
-static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
-    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  mbi_rows *r = mbi_rows_of(plan);
-  mbk_rows_product_arguments arguments;
-  (void)carries;
-  if (r->blocks == 0) {
-    return MERBIT_OK;
-  }
-  arguments.row_ptr = plan->device.row_ptr;
-  arguments.col_ind = plan->device.col_ind;
-  arguments.values = plan->device.values;
-  arguments.table = plan->device.table;
-  arguments.x = x;
-  arguments.y = y;
-  arguments.rows = plan->device.rows;
-  arguments.alpha = mbi_plan_scalar(plan, alpha);
-  arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-      mbi_value_shared(plan), stream, &arguments);
-}
-
-/* ---- Describe ---------------------------------------------------------------------------- */
-
-static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_rows_of(plan)->unroll;
-  info->omega = mbi_rows_of(plan)->lanes;
-  info->block_threads = mbi_rows_of(plan)->threads;
-}
-
-static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_rows *r = mbi_rows_of(plan);
-  return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
-      r->lanes == 1 ? "" : "s", r->unroll, r->threads);
-}
-
-/* Returns whether a product consists of gathers of doubles, each from a sector of its own, by
- * lanes of which half are busy. */
-static int mbi_rows_gather(const merbit_plan *plan) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
-      plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
-}
-
-/* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
- * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
- * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
- * which share sectors). */
-MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
-  const mbi_traffic t = mbi_traffic_of(plan);
-  const double scan = t.vectors + t.stream + t.gathers;
-  if (plan->nonempty.slots / 2 > plan->device.nnz) {
-    return HUGE_VAL; /* more than half of the lanes would be idle */
-  }
-  return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
-}
-
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
-    mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
-    NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL};
-
-/* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
-/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
- * of the blocks. */
-
-/* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
-
-/* Returns the state of a plan by this method. */
-MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
-  return (mbi_bsr_tiles *)plan->state;
-}
-
-#define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
-
-/* Bytes of entries that a lane has in flight, and that it has in a tile. Measured on an
- * H200. */
-#ifndef MBI_BSR_GROUP_BYTES
-#define MBI_BSR_GROUP_BYTES 64
-#endif
-#ifndef MBI_BSR_TILE_BYTES
-#define MBI_BSR_TILE_BYTES 256
-#endif
-
-MBI_INTERNAL int mbi_ceiling(int a, int b) {
-  return (a + b - 1) / b;
-}
-
-/* Returns the least power of two of blocks for which a lane's entries fill whole packs. */
-static int mbi_bsr_least(int lane_cols, int pack) {
-  int together = 1;
-  while (together * lane_cols % pack != 0) {
-    together *= 2;
-  }
-  return together;
-}
-
-/* Returns the number of lanes per block row (1 to 32). More than one only if a group would be
- * too long, or if the block is so flat that neighbouring lanes would read x far apart. */
-static int mbi_bsr_split(int rows, int cols, int size) {
-  const int pack = 16 / size;
-  int split = 1;
-  while (rows * split < 4 && cols % (2 * split) == 0 && cols / (2 * split) % pack == 0) {
-    split *= 2;
-  }
-  while (mbi_ceiling(cols, split) > 16 ||
-      mbi_bsr_least(mbi_ceiling(cols, split), pack) * mbi_ceiling(cols, split) >
-      MBI_BSR_GROUP_MOST) {
-    split *= 2;
-  }
-  return split;
-}
-
-/* Returns the elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
-static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
-  return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
-      : t->lane_cols % (16 / size) != 0                                            ? 2
-      : 16 / size;
-}
-
-/* Returns 1 if loading a block's x together and passing it on by shuffles of 4 bytes is cheaper
- * than loading it in every lane. The cost is counted in lines of L1, for all slots. */
-static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
-  const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
-  return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
-}
-
-static void mbi_bsr_shape(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  const merbit_view *view = &plan->bsr.view;
-  const int size = (int)mbi_type_size(plan->type);
-  int group;
-  t->block_rows = view->block_rows;
-  t->block_cols = view->block_cols;
-  t->edge = view->cols % view->block_cols != 0;
-  t->split = mbi_bsr_split(t->block_rows, t->block_cols, size);
-  t->lane_cols = mbi_ceiling(t->block_cols, t->split);
-  t->strips = mbi_ceiling(t->block_rows * t->split, 32);
-  t->lanes = mbi_ceiling(t->block_rows, t->strips) * t->split;
-  t->slots = 32 / t->lanes;
-  t->together = mbi_bsr_least(t->lane_cols, 16 / size);
-  while (t->together * t->lane_cols * size < MBI_BSR_GROUP_BYTES &&
-      2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
-    t->together *= 2;
-  }
-  t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
-  t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
-  group = t->together * t->lane_cols * size;
-  t->resident = (group < 96 ? 1024 : group < 160 ? 768 : 512) / t->threads;
-  t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
-}
-
-/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
- * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
-static void mbi_bsr_tile(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  const int size = (int)mbi_type_size(plan->type);
-  const int group = t->together * t->lane_cols * size;
-  const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
-  int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
-  while (groups > 1 &&
-      plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
-    groups = mbi_ceiling(groups, 2);
-  }
-  t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
-}
-
-/* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
-MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
-  uint64_t tile, warps;
-  mbi_bsr_shape(plan);
-  mbi_bsr_tile(plan);
-  if (t->slot_blocks < 1 || t->slot_blocks > 4096 || t->slot_blocks % t->together != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d; blocks of %d x %d take multiples of %d up to 4096",
-        t->slot_blocks, t->block_rows, t->block_cols, t->together);
-  }
-  if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", t->threads);
-  }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
-        "each for itself%s", plan->desc.omega, t->block_rows, t->block_cols,
-        t->split > 1 ? "" : ", 2 for shuffles");
-  }
-  tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
-  t->tiles = (plan->device.nnz + tile - 1) / tile;
-  warps = (uint64_t)t->threads / 32;
-  t->blocks = (t->tiles * (uint64_t)t->strips + warps - 1) / warps;
-  t->empty_rows = plan->device.rows - plan->nonempty.count;
-  t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
-  if (!mbi_nonempty_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
-      t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " blocks in %" PRIu64
-        " rows of blocks are too many for the GPU; use another plan_desc.method",
-        plan->device.nnz, plan->device.rows);
-  }
-  t->words = (t->tiles * tile + 31) / 32;
-  t->groups = t->tiles * (uint64_t)t->strips * (uint64_t)(t->slot_blocks / t->together);
-  t->places = t->tiles * tile;
-  return MERBIT_OK;
-}
-
-/* Returns the number of stored entries, padding included. */
-MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
-  return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
-}
-
-MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
-  return t->groups * (uint64_t)(t->slots * t->lanes) *
-      (t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
-}
-
-/* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
-/* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
- * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
-
-/* ---- Specialise -------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  mbi_plan_preamble(plan, preamble);
-  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
-  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
-  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
-      plan->bsr.view.block_order == MERBIT_BLOCK_COLUMN_MAJOR);
-  mbi_preamble_define_int(preamble, "MBK_MASKED", plan->bsr.mask_words > 0);
-  mbi_preamble_define_int(preamble, "MBK_EDGE", t->edge);
-  mbi_preamble_define_int(preamble, "MBK_SPLIT", t->split);
-  mbi_preamble_define_int(preamble, "MBK_TOGETHER", t->together);
-  mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
-  mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
-  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
-  mbi_preamble_define_int(preamble, "MBK_STREAMING", 1);
-  mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
-  mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
-}
-
-static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
-  static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
-      "mbk_bsr_fill",     "mbk_bsr_product", "mbk_bsr_fixup",    "mbk_bsr_masks"};
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
-  mbi_preamble preamble;
-  int i;
-  mbi_bsr_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
-  for (i = 0; i < kernels; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
-  }
-  return MERBIT_OK;
-}
-
-/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
-
-static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
-    uint64_t items, const void *arguments) {
-  return mbi_device_launch(plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
-      (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
-      MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
-}
-
-/* Builds row_ends and slot_row. */
-static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
-  uint64_t slots = t->tiles * (uint64_t)t->slots;
-  mbk_bsr_schedule_arguments arguments;
-  arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
-  arguments.blocks = plan->device.nnz;
-  arguments.words = t->words;
-  arguments.slots = slots;
-  arguments.row_ends = t->row_ends;
-  arguments.slot_row = t->slot_row;
-  return mbi_bsr_launch_build(plan, 0, "mbk_bsr_schedule",
-      t->words > slots + 1 ? t->words : slots + 1, &arguments);
-}
-
-static merbit_status mbi_bsr_columns(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  mbk_bsr_columns_arguments arguments;
-  arguments.col_ind = plan->device.col_ind;
-  arguments.blocks = plan->device.nnz;
-  arguments.tiles = t->tiles;
-  arguments.columns = t->columns;
-  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, &arguments);
-}
-
-/* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both are kept: new values are placed by the first. */
-static merbit_status mbi_bsr_masks(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
-  const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
-  const int upload = t->mask_words == 0;
-  mbk_bsr_masks_arguments arguments;
-  merbit_status status =
-      upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
-      : MERBIT_OK;
-  if (status == MERBIT_OK && upload) {
-    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
-  }
-  arguments.mask_words = t->mask_words;
-  arguments.blocks = plan->device.nnz;
-  arguments.tiles = t->tiles;
-  arguments.masks = t->masks;
-  return status != MERBIT_OK ? status : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
-      t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
-}
-
-/* Copies the blocks in plan->device.values into the order in which products read them. Releases
- * an array that the plan owns. */
-MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
-  const uint64_t size = mbi_type_size(plan->type);
-  uint64_t cols = (uint64_t)plan->bsr.view.cols;
-  mbk_bsr_fill_arguments arguments;
-  merbit_status status;
-  arguments.col_ind = csr->col_ind;
-  arguments.values = csr->values;
-  arguments.mask_words = t->mask_words;
-  arguments.cols = cols;
-  arguments.blocks = csr->nnz;
-  arguments.tiles = t->tiles;
-  arguments.packs = t->packs;
-  status =
-      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  if (status == MERBIT_OK && csr->owns_values) {
-    mbi_device_release(context, csr->values);
-    csr->values = 0;
-    csr->owns_values = 0;
-    csr->bytes -= entries * size;
-  }
-  return status;
-}
-
-/* Sets plan->device.values, borrowed or uploaded. */
-MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const merbit_view *view = &plan->bsr.view;
-  mbi_device_csr *csr = &plan->device;
-  const uint64_t entries = csr->nnz * (uint64_t)view->block_rows * (uint64_t)view->block_cols;
-  if (view->values == NULL) {
-    return MERBIT_OK;
-  }
-  if (view->memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
-        "blocks", csr, &csr->values, &csr->owns_values);
-  }
-  if (!mbi_device_owns(context, view->values)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
-        "give device pointers, or MERBIT_MEMORY_HOST", view->values);
-  }
-  csr->values = mbi_device_address(view->values);
-  return MERBIT_OK;
-}
-
-static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
-  const uint64_t words = t->words * sizeof(uint32_t);
-  const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
-  const uint64_t columns = t->places * sizeof(int32_t);
-  const uint64_t packs =
-      plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
-  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
-  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
-  if (packs > 0) {
-    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
-  }
-  plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
-  plan->stream_bytes = words + slots + columns + packs +
-      2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
-  if (plan->bsr.mask_words > 0) {
-    plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
-        (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
-    plan->stream_bytes += mbi_bsr_mask_bytes(t);
-  }
-  return MERBIT_OK;
-}
-
-/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
- * failure the caller runs mbi_bsr_destroy. */
-MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
-  MBI_TRY(mbi_scan_nonempty(plan));
-  MBI_TRY(mbi_bsr_size(plan));
-  MBI_TRY(mbi_bsr_take_values(plan));
-  MBI_TRY(mbi_bsr_specialise(plan));
-  if (mbi_bsr_tiles_of(plan)->tiles == 0) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(mbi_bsr_allocate(plan));
-  MBI_TRY(mbi_bsr_schedule(plan));
-  MBI_TRY(mbi_bsr_columns(plan));
-  if (plan->bsr.mask_words > 0) {
-    MBI_TRY(mbi_bsr_masks(plan));
-  }
-  return mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
-      : mbi_device_synchronize(plan->context, NULL);
-}
-
-MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  mbi_device_release(plan->context, t->row_ends);
-  mbi_device_release(plan->context, t->slot_row);
-  mbi_device_release(plan->context, t->columns);
-  mbi_device_release(plan->context, t->mask_words);
-  mbi_device_release(plan->context, t->masks);
-  mbi_device_release(plan->context, t->packs);
-  mbi_program_destroy(plan->context, &plan->program);
-}
-
-/* Returns the bytes of firsts and tails. */
-MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
-  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
-}
-
-static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, const void *beta, mbi_devptr y, void *stream) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  const unsigned size = (unsigned)mbi_type_size(plan->type);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows;
-  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
-  mbk_bsr_fixup_arguments arguments;
-  arguments.slot_row = t->slot_row;
-  arguments.row_id = plan->nonempty.row_id;
-  arguments.empty_id = plan->nonempty.empty_id;
-  arguments.firsts = carries;
-  arguments.tails = tails;
-  arguments.y = y;
-  arguments.tiles = t->tiles;
-  arguments.empty_rows = t->empty_rows;
-  arguments.rows = rows;
-  arguments.alpha = mbi_plan_scalar(plan, alpha);
-  arguments.beta = mbi_plan_scalar(plan, beta);
-  return mbi_device_launch_some(plan->context, t->kernels[4], "mbk_bsr_fixup",
-      (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
-      MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
-      mbi_plan_start(plan, t->blocks > 0));
-}
-
-MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
-    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
-  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
-  mbk_bsr_product_arguments arguments;
-  merbit_status status;
-  arguments.row_ends = t->row_ends;
-  arguments.slot_row = t->slot_row;
-  arguments.row_id = plan->nonempty.row_id;
-  arguments.columns = t->columns;
-  arguments.values = t->packs;
-  arguments.masks = t->masks;
-  arguments.x = x;
-  arguments.y = y;
-  arguments.firsts = carries;
-  arguments.tails = tails;
-  arguments.rows = rows;
-  arguments.cols = cols;
-  arguments.tiles = t->tiles;
-  arguments.alpha = mbi_plan_scalar(plan, alpha);
-  arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-      t->threads, 0, stream, &arguments);
-  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
-      : status;
-}
-
-/* ---- Describe ---------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
-  info->omega = mbi_bsr_tiles_of(plan)->slots;
-  info->block_threads = mbi_bsr_tiles_of(plan)->threads;
-  info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
-}
-
-MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
-  return snprintf(text, size,
-      "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
-      "in groups of %d%s, %d threads", plan->device.nnz, t->block_rows, t->block_cols,
-      stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
-      t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "", t->threads);
-}
-
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
 /* MANY on the CPU: Y = alpha A X + beta Y for several vectors, which reads the matrix once for
  * all of them. Tasks are cut as in spmv/cpu/merge.c; a row has one sum per vector. */
@@ -27383,7 +23621,2690 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
 
 MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
+/* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
+/* Converts plan->view to what the method reads: a CSR with 32-bit columns in plan->csr, or
+ * blocks in plan->bsr. A view that already has that form is not copied. */
+
+/* Downloads new values, if they are in device memory. */
+MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
+  const void *copy = NULL;
+  merbit_status status;
+  if (fresh->memory != MERBIT_MEMORY_DEVICE) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_array_download(plan->context, fresh->values, fresh->count,
+      mbi_type_size(plan->type), &copy);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  fresh->downloaded = (void *)(uintptr_t)copy;
+  fresh->values = copy;
+  fresh->memory = MERBIT_MEMORY_HOST;
+  return MERBIT_OK;
+}
+
+/* Returns whether a view is a CSR of 32-bit columns. */
+MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
+  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
+}
+
+/* Returns whether the plan multiplies the view's own blocks. */
+static int mbi_format_blocks_fit(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return plan->view.format == MERBIT_BSR &&
+      (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
+      desc->block_cols == plan->view.block_cols));
+}
+
+/* Returns whether new values must be converted together with the view. */
+MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
+  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
+      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
+      !mbi_format_blocks_fit(plan));
+}
+
+/* Checks the arrays of the host view and sets plan->bsr: to the view itself, or an owned
+ * conversion. */
+static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
+  merbit_bsr_desc shape;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = plan->desc.block_rows;
+  shape.block_cols = plan->desc.block_cols;
+  MBI_TRY(mbi_plan_check_arrays(plan, host));
+  return mbi_format_blocks_fit(plan) ? mbi_bsr_borrow(plan->context, host, &plan->bsr)
+      : mbi_bsr_from_view(plan->context, host, &shape,
+      plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
+}
+
+/* Sets plan->bsr on the host, whichever memory the view is in. */
+MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
+  merbit_view host;
+  merbit_status status;
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_host_blocks(plan, &plan->view);
+  }
+  status = mbi_view_download(plan->context, &plan->view, &host);
+  status = status == MERBIT_OK ? mbi_format_host_blocks(plan, &host) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
+
+/* Sets plan->bsr. Two kinds of views stay in device memory, where spmv/shared/device_csr.c
+ * checks them: blocks of the wanted shape, and a CSR, which spmv/stages/extract_blocks.c
+ * converts. */
+static merbit_status mbi_format_blocks(merbit_plan *plan) {
+  const merbit_view *view = &plan->view;
+  plan->csr = *view;
+  if (view->memory == MERBIT_MEMORY_DEVICE && mbi_format_blocks_fit(plan)) {
+    plan->bsr.view = *view;
+    plan->bsr.entries = mbi_view_values(view);
+    return MERBIT_OK;
+  }
+  if (view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR && view->nnz > 0 &&
+      plan->desc.method == MERBIT_METHOD_BSR) {
+    return MERBIT_OK;
+  }
+  return mbi_format_blocks_on_host(plan);
+}
+
+/* Checks the arrays of the host view and sets plan->csr: to the view itself, or an owned
+ * conversion. */
+static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
+  MBI_TRY(mbi_plan_check_arrays(plan, host));
+  if (!mbi_view_is_plain(&plan->view)) {
+    MBI_TRY(
+        mbi_matrix_from_view(plan->context, host, mbi_plan_build_flags(plan), &plan->matrix));
+    plan->csr = plan->matrix->view;
+  }
+  return MERBIT_OK;
+}
+
+/* Sets plan->csr. A CSR in device memory stays there: spmv/shared/device_csr.c checks it and
+ * narrows its columns, or mbi_reorder_make downloads it. */
+static merbit_status mbi_format_csr(merbit_plan *plan) {
+  merbit_view host;
+  merbit_status status;
+  plan->csr = plan->view;
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_host_csr(plan, &plan->view);
+  }
+  if (mbi_view_is_plain(&plan->view) ||
+      (plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan))) {
+    return MERBIT_OK;
+  }
+  status = mbi_view_download(plan->context, &plan->view, &host);
+  status = status == MERBIT_OK ? mbi_format_host_csr(plan, &host) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
+
+MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan) {
+  return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
+}
+
+/* Converts new host values with the structure of a host view. */
+static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
+    mbi_new_values *fresh) {
+  merbit_view host = *structure;
+  host.values = fresh->values;
+  if (plan->matrix == NULL) {
+    MBI_TRY(mbi_bsr_refill(plan->context, &host, &plan->bsr));
+    fresh->values = plan->bsr.view.values;
+    fresh->count = mbi_view_values(&plan->bsr.view);
+    return MERBIT_OK;
+  }
+  MBI_TRY(
+      mbi_matrix_from_view(plan->context, &host, mbi_plan_build_flags(plan), &fresh->matrix));
+  fresh->values = fresh->matrix->view.values;
+  fresh->count = fresh->matrix->view.nnz;
+  return MERBIT_OK;
+}
+
+/* Brings new values into the order of plan->csr or plan->bsr. A COO or 64-bit view is converted
+ * again, because duplicates may have been added up. */
+MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  merbit_view structure = plan->view, host;
+  merbit_status status;
+  if (!mbi_format_converts(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_format_convert(plan, &plan->view, fresh);
+  }
+  structure.values = NULL;
+  status = mbi_view_download(plan->context, &structure, &host);
+  status = status == MERBIT_OK ? mbi_format_convert(plan, &host, fresh) : status;
+  mbi_host_view_release(plan->context, &host);
+  return status;
+}
+
+/* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
+/* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
+ * Device CSR views are used in place: checked, and narrowed by spmv/shared/device_csr.cu if
+ * their columns are 64-bit. */
+
+MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
+  const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
+  return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
+}
+
+/* Compiles spmv/shared/device_csr.cu for arrays of these types. */
+MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
+    merbit_index_type offset_type, merbit_index_type index_type, int base,
+    mbi_program *program) {
+  mbi_preamble preamble;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
+      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(&preamble, "MBK_COLUMN",
+      index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(&preamble, "MBK_BASE", base);
+  return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
+}
+
+MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
+  return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
+}
+
+/* Returns the bytes of nonempty->counts: four sums, and the offset of each block. */
+MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
+  return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
+}
+
+/* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
+ * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
+ * of a transpose, will use it. */
+static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
+    const mbi_program *program, mbi_device_csr *csr) {
+  void *function = NULL;
+  uint32_t found = 0;
+  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
+  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  mbk_arrays_check_arguments arguments;
+  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
+  if (status == MERBIT_OK) {
+    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
+    status =
+        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
+  }
+  if (status == MERBIT_OK) {
+    arguments.row_ptr = mbi_device_address(row_ptr);
+    arguments.col_ind = mbi_device_address(col_ind);
+    arguments.rows = rows;
+    arguments.cols = cols;
+    arguments.nnz = nnz;
+    arguments.bad = csr->scratch;
+    status = mbi_device_launch(context, function, "mbk_arrays_check",
+        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
+  }
+  if (status == MERBIT_OK && found != 0) {
+    merbit_view host;
+    status = mbi_view_download(context, view, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_view_check_arrays(context, &host);
+    }
+    mbi_host_view_release(context, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
+          "the device arrays changed while they were checked; keep them "
+          "unchanged until the plan is destroyed");
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
+    const mbi_program *program, mbi_device_csr *csr) {
+  void *function = NULL;
+  const void *wide = view->col_ind;
+  int64_t nnz = view->nnz;
+  mbk_arrays_narrow_arguments arguments;
+  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+        &csr->col_ind);
+  }
+  if (status == MERBIT_OK) {
+    csr->owns_col_ind = 1;
+    csr->bytes += (uint64_t)nnz * sizeof(int32_t);
+    arguments.wide = mbi_device_address(wide);
+    arguments.nnz = nnz;
+    arguments.narrow = csr->col_ind;
+    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
+        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
+  }
+  return status;
+}
+
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+    uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
+  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
+  *owns = 1;
+  csr->bytes += bytes;
+  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
+}
+
+/* Uploads `view`, a checked host CSR with 32-bit columns. */
+static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
+    mbi_device_csr *csr) {
+  const uint64_t nnz = (uint64_t)view->nnz;
+  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+      ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
+      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
+  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+      &csr->col_ind, &csr->owns_col_ind));
+  if (view->values != NULL) {
+    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+        "values", csr, &csr->values, &csr->owns_values));
+  }
+  return MERBIT_OK;
+}
+
+/* Takes the arrays of `view`, a device CSR whose header has been checked. */
+static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
+    int unchecked, mbi_device_csr *csr) {
+  const void *arrays[3];
+  mbi_program program;
+  merbit_status status = MERBIT_OK;
+  const int narrow = view->index_type == MERBIT_INDEX_64;
+  int i;
+  arrays[0] = view->row_ptr;
+  arrays[1] = view->col_ind;
+  arrays[2] = view->values;
+  for (i = 0; i < 3; i++) {
+    if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+          "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the "
+          "GPU; give device pointers, or MERBIT_MEMORY_HOST", arrays[i]);
+    }
+  }
+  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  csr->row_ptr = mbi_device_address(view->row_ptr);
+  csr->col_ind = mbi_device_address(view->col_ind);
+  csr->values = mbi_device_address(view->values);
+  if (unchecked && !narrow) {
+    return MERBIT_OK;
+  }
+  status =
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!unchecked) {
+    status = mbi_device_csr_check(context, view, &program, csr);
+  }
+  if (status == MERBIT_OK && narrow) {
+    status = mbi_device_csr_narrow(context, view, &program, csr);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  mbi_program_destroy(context, &program);
+  return status;
+}
+
+/* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
+ * mbi_device_csr_destroy. */
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
+    const merbit_view *view, int unchecked, mbi_device_csr *csr) {
+  memset(csr, 0, sizeof *csr);
+  csr->offset_type = view->offset_type;
+  csr->base = view->base;
+  csr->rows = (uint64_t)view->rows;
+  csr->cols = (uint64_t)view->cols;
+  csr->nnz = (uint64_t)view->nnz;
+  return view->memory == MERBIT_MEMORY_DEVICE
+      ? mbi_device_csr_borrow(context, view, unchecked, csr)
+      : mbi_device_csr_upload(context, view, csr);
+}
+
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+  if (csr->owns_row_ptr) {
+    mbi_device_release(context, csr->row_ptr);
+  }
+  if (csr->owns_col_ind) {
+    mbi_device_release(context, csr->col_ind);
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+  }
+  mbi_device_release(context, csr->table);
+  mbi_device_release(context, csr->scratch);
+}
+
+/* Returns the bytes of a CSR's columns and values, each read once. */
+MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
+  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
+      mbi_value_bytes_once(plan);
+}
+
+/* Defines the macros that every product kernel gets from a plan. */
+MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE  ? "float"
+      : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
+      : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8" : mbi_type_device(plan->type));
+  mbi_preamble_define(preamble, "MBK_VECTOR", sums);
+  mbi_preamble_define(preamble, "MBK_COMPUTE", sums);
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
+  mbi_preamble_define_int(preamble, "MBK_STORED", mbi_plan_stored(plan));
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+      plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
+  mbi_semiring_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
+      plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
+  if (plan->stops) {
+    mbi_preamble_define_int(preamble, "MBK_STOPS", 1);
+  }
+  if (mbi_plan_launches_plainly(plan)) {
+    mbi_preamble_define_int(preamble, "MBK_PLAIN_LAUNCH", 1);
+  }
+}
+
+/* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
+/* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
+ * some rows are empty and the method asks for it. */
+
+#define MBI_NONEMPTY_SAMPLES 128 /* the most windows of nonzeros in a sample */
+#define MBI_NONEMPTY_THREADS 1024
+#define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
+#define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
+/* Arrays that only making a plan needs are kept if they have at most this many bytes, because
+ * allocating and releasing one takes as long as a product. */
+#define MBI_NONEMPTY_SMALL (16u << 20)
+
+/* Releases what products do not need, unless it is small. Call it after the choice, when the
+ * method has been created. */
+MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
+  if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
+    mbi_device_release(context, nonempty->column_counts);
+    nonempty->column_counts = 0;
+    nonempty->column_bytes = 0;
+  }
+  if (nonempty->start_apart) {
+    mbi_device_release(context, nonempty->row_start);
+  }
+  nonempty->start_apart = 0;
+  nonempty->row_start = 0;
+  mbi_program_destroy(context, &nonempty->program);
+}
+
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
+  mbi_nonempty_finish(context, nonempty);
+  mbi_device_release(context, nonempty->column_counts);
+  mbi_device_release(context, nonempty->counts);
+  if (nonempty->row_id != 0) {
+    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
+                                                    * it */
+  }
+  memset(nonempty, 0, sizeof *nonempty);
+}
+
+/* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
+ * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
+ * current. On failure the caller runs mbi_nonempty_destroy. */
+static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
+    mbi_nonempty_rows *nonempty) {
+  void *count = NULL, *offsets = NULL;
+  mbk_arrays_count_arguments count_arguments;
+  mbk_arrays_offsets_arguments offsets_arguments;
+  uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
+  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  uint32_t answer[4] = {0, 0, 0, 0};
+  merbit_status status;
+  memset(nonempty, 0, sizeof *nonempty);
+  if (blocks == 0) {
+    nonempty->row_start = csr->row_ptr;
+    return MERBIT_OK;
+  }
+  nonempty->blocks = blocks;
+  status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
+      &nonempty->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets);
+  }
+  nonempty->counts = csr->scratch;
+  nonempty->counts_bytes = csr->scratch_bytes;
+  csr->scratch = 0;
+  if (status == MERBIT_OK && nonempty->counts == 0) {
+    nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
+    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
+        &nonempty->counts);
+  }
+  widths = nonempty->counts; /* first, because it has 64 bits */
+  total = widths + 2 * sizeof(uint32_t);
+  longest = total + sizeof(uint32_t);
+  nonempty->offsets = widths + sizeof answer;
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
+  }
+  if (status == MERBIT_OK) {
+    count_arguments.row_ptr = row_ptr;
+    count_arguments.rows = rows;
+    count_arguments.counts = nonempty->offsets;
+    count_arguments.longest = longest;
+    count_arguments.widths = widths;
+    status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
+        (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments);
+  }
+  if (status == MERBIT_OK) {
+    offsets_arguments.counts = nonempty->offsets;
+    offsets_arguments.blocks = blocks;
+    offsets_arguments.total = total;
+    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+        (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  nonempty->row_start = csr->row_ptr;
+  nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
+  nonempty->count = answer[2];
+  nonempty->longest = answer[3];
+  return MERBIT_OK;
+}
+
+/* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
+ * padding. */
+MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
+  return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
+}
+
+/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+    const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
+  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
+  uint64_t row_count = csr->rows, nnz = csr->nnz;
+  const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
+  const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
+  const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
+  uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
+  void *sample = NULL;
+  mbk_arrays_sample_arguments arguments;
+  merbit_status status =
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
+  if (status == MERBIT_OK) { /* overwrites the sums, which have been read */
+    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
+  }
+  narrow = nonempty->counts + sizeof answer[0];
+  if (status == MERBIT_OK) {
+    arguments.row_ptr = row_ptr;
+    arguments.col_ind = col_ind;
+    arguments.rows = row_count;
+    arguments.nnz = nnz;
+    arguments.shift = shift;
+    arguments.sectors = nonempty->counts;
+    arguments.narrow = narrow;
+    status = mbi_device_launch(
+        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
+  }
+  nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
+  nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
+  return status;
+}
+
+/* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
+ * that CSR are the column counts of the plan's matrix. */
+static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
+  const merbit_view *given = &plan->given;
+  return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
+      given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
+}
+
+/* Fills plan->nonempty.column_counts, which must be zero. */
+static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int by_offsets = mbi_nonempty_has_column_offsets(plan);
+  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
+  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
+  void *kernel = NULL;
+  mbk_arrays_columns_arguments arguments;
+  const merbit_status status =
+      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
+  arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
+  arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
+  arguments.stride = stride;
+  arguments.counts = plan->nonempty.column_counts;
+  return status != MERBIT_OK ? status : mbi_device_launch(context, kernel, name,
+      mbi_arrays_blocks(
+      (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
+      MBI_ARRAYS_THREADS, 0, NULL, &arguments);
+}
+
+/* Writes to bins[n] how many columns occur n times in a sample of the nonzeros. `bins` has
+ * MBI_NONEMPTY_BINS words; the last also counts the columns that occur more often. */
+static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
+  merbit_context *context = plan->context;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
+  const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
+  void *bin = NULL;
+  mbk_arrays_bins_arguments arguments;
+  mbi_devptr found = 0;
+  merbit_status status =
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
+  if (status == MERBIT_OK && nonempty->column_counts == 0) {
+    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
+  }
+  if (status == MERBIT_OK) {
+    nonempty->column_bytes = bytes;
+    nonempty->columns_coded = 0;
+    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
+  }
+  found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
+  if (status == MERBIT_OK) {
+    status = mbi_nonempty_launch_columns(plan);
+  }
+  if (status == MERBIT_OK) {
+    arguments.counts = nonempty->column_counts;
+    arguments.cols = plan->device.cols;
+    arguments.bins = found;
+    status = mbi_device_launch(
+        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
+  }
+  if (status != MERBIT_OK) {
+    mbi_device_release(context, nonempty->column_counts);
+    nonempty->column_counts = 0;
+    nonempty->column_bytes = 0;
+  }
+  return status;
+}
+
+/* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
+ * least two nonzeros of the sample. Sets hub_least, the least count of a hub, and hub_share,
+ * the hubs' share of the `sampled` nonzeros. */
+MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+    uint64_t sampled, uint64_t capacity) {
+  uint64_t hubs = 0, cold = 0;
+  uint32_t n;
+  nonempty->hub_least = MBI_NONEMPTY_BINS;
+  for (n = MBI_NONEMPTY_BINS; n-- > 2 && hubs + bins[n] <= capacity;) {
+    hubs += bins[n];
+    nonempty->hub_least = n;
+  }
+  for (n = 1; n < nonempty->hub_least; n++) {
+    cold += (uint64_t)n * bins[n];
+  }
+  nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+}
+
+/* Computes plan->nonempty.hub_least and hub_share, unless the counts from which they were
+ * computed are still there. */
+MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
+  uint32_t bins[MBI_NONEMPTY_BINS];
+  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
+  if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
+  return MERBIT_OK;
+}
+
+/* Tests `count` rows, evenly spread, for block sizes that they rule out: against[0] has bits of
+ * heights, against[1] of widths. */
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+    uint32_t *against) {
+  merbit_context *context = plan->context;
+  uint64_t step = plan->device.rows / count;
+  mbi_devptr answer = plan->nonempty.counts;
+  void *kernel = NULL;
+  mbk_arrays_blocks_arguments arguments;
+  merbit_status status =
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
+  }
+  if (status == MERBIT_OK) {
+    arguments.row_ptr = plan->device.row_ptr;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.rows = plan->device.rows;
+    arguments.count = count;
+    arguments.step = step;
+    arguments.against = answer;
+    status = mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+        (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
+        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
+  }
+  return status == MERBIT_OK
+      ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
+}
+
+/* Sets plan->nonempty.block_rows and block_cols to the largest full blocks, up to 16 x 16, of
+ * which the whole matrix consists, or to 1 x 1. A sample of rows is tested first, because it
+ * rules out most matrices. */
+MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
+  const uint64_t rows = plan->device.rows;
+  uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
+  uint32_t against[2] = {0, 0};
+  int n;
+  if (plan->nonempty.block_rows != 0) {
+    return MERBIT_OK; /* computed before */
+  }
+  plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
+  for (; plan->device.nnz > 0; count = rows) {
+    const merbit_status status = mbi_nonempty_against(plan, count, against);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
+    for (n = 2; n <= 16; n++) {
+      plan->nonempty.block_rows = against[0] >> n & 1 ? plan->nonempty.block_rows : n;
+      plan->nonempty.block_cols = against[1] >> n & 1 ? plan->nonempty.block_cols : n;
+    }
+    if (count == rows || plan->nonempty.block_rows * plan->nonempty.block_cols < 4) {
+      break;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
+MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
+  merbit_context *context = plan->context;
+  const uint64_t most =
+      plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
+  void *kernel = NULL;
+  mbk_arrays_hash_arguments arguments;
+  mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
+  merbit_status status =
+      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, sum, sizeof *hash, NULL);
+  }
+  if (status == MERBIT_OK) {
+    arguments.row_ptr = plan->device.row_ptr;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.rows = plan->device.rows;
+    arguments.nnz = plan->device.nnz;
+    arguments.hash = sum;
+    status =
+        mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
+        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
+}
+
+/* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
+ * none. */
+MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
+  return plan->device.rows < UINT32_MAX;
+}
+
+/* Counts the rows for a method unless the choice has counted them. */
+MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
+  return plan->nonempty.row_start != 0 ? MERBIT_OK
+      : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
+}
+
+/* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
+ * changes. */
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
+    const mbi_device_csr *csr, mbi_nonempty_rows *nonempty) {
+  const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
+  const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
+  uint64_t row_count = csr->rows;
+  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
+  const uint64_t bytes[] = {ids, empties, starts};
+  void *compact = NULL;
+  mbk_arrays_compact_arguments arguments;
+  merbit_status status =
+      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
+  }
+  if (status == MERBIT_OK && apart) {
+    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
+  }
+  if (status == MERBIT_OK) {
+    arguments.row_ptr = row_ptr;
+    arguments.rows = row_count;
+    arguments.offsets = nonempty->offsets;
+    arguments.row_id = row_id;
+    arguments.row_start = row_start;
+    arguments.empty_id = empty_id;
+    status =
+        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
+        256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
+  }
+  if (status != MERBIT_OK) {
+    mbi_device_release(context, row_id);
+    if (apart) {
+      mbi_device_release(context, row_start);
+    }
+    return status;
+  }
+  nonempty->row_id = row_id;
+  nonempty->row_start = row_start;
+  nonempty->empty_id = empty_id;
+  nonempty->start_apart = apart;
+  nonempty->bytes = ids + empties + (apart ? 0 : starts);
+  return MERBIT_OK;
+}
+
+/* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
+/* ==== >>spmv/choose/choose.h ============================================================== */
+#ifndef MBI_CHOOSE_H
+#define MBI_CHOOSE_H
+
+/* The most bytes of columns and values that L2 holds. */
+#ifndef MBI_CHOOSE_SMALL
+#define MBI_CHOOSE_SMALL 40000000u
+#endif
+/* Seconds per byte that is streamed. All figures of forecasts are measured on an H200; a choice
+ * depends only on their ratios. */
+#define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
+
+/* If a plan is for so few products that inspecting the matrix does not pay, it takes MERGE from
+ * this many bytes of columns and values on. Below, launches count, and lanes per row need only
+ * one. */
+#ifndef MBI_CHOOSE_UNSEEN
+#define MBI_CHOOSE_UNSEEN 1000000u
+#endif
+/* A small matrix is searched for full blocks from this many bytes on. With fewer, blocks save
+ * less than a launch takes. */
+#ifndef MBI_CHOOSE_BLOCKS
+#define MBI_CHOOSE_BLOCKS 16000000u
+#endif
+
+#define MBI_MEASURE_CALLS 2000 /* the least number of products for which measuring pays */
+#define MBI_MEASURE_MOST 3
+#define MBI_MEASURE_ROUNDS 2
+#define MBI_MEASURE_BATCH 5 /* products per round; of a small matrix ten times as many */
+typedef struct mbi_candidate {
+  merbit_method method;
+  int omega;      /* for SCAN 1 or 2: whether rows cross blocks; else 0 */
+  double seconds; /* first the forecast, if candidates are ranked by it, then the measured
+                   * time */
+} mbi_candidate;
+/* The stored answer of a measurement. */
+typedef struct mbi_measured {
+  int32_t method, omega;
+  char why[160];
+} mbi_measured;
+
+/* The parts of every forecast, in seconds: reading and writing the vectors, streaming columns
+ * and values, and gathering those elements of x that no cache near the threads holds. */
+typedef struct mbi_traffic {
+  double size, nnz, rows, cols;
+  double values; /* bytes of a nonzero's value */
+  double vectors, stream, gathers;
+  double light; /* the part of `stream` that a method without row ends takes */
+} mbi_traffic;
+
+#endif
+
+/* The parts of forecasts. The critical path is the longest row if one lane, or one team of
+ * lanes, walks it alone. It counts even if all other rows have equal lengths, and is part of
+ * the forecast of each method that does not cut rows. */
+
+MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
+  return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
+}
+
+/* Seconds of a load on which the next load waits, from memory and from L2, on an H200. (40,000
+ * nonzeros by SLICED in f32, 8 per step, columns and then x, take 5.5 ms.) */
+#define MBI_WALK_FAR 0.5e-6
+#define MBI_WALK_NEAR 0.2e-6
+
+/* Seconds of any product for launches and first loads, which all forecasts leave out. */
+#define MBI_WALK_LEAST 6e-6
+
+/* Returns the seconds for walking the plan's longest row, minus MBI_WALK_LEAST. A step takes
+ * `at_once` nonzeros and consists of `loads` loads, each of which waits for the one before. */
+MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
+  const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
+  return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
+}
+
+/* ---- Traffic ----------------------------------------------------------------------------- */
+
+/* Returns the seconds for one sector of x that no cache near the threads holds. `bytes` is the
+ * size of x: L2's rate falls if x does not fit. */
+MBI_INTERNAL double mbi_choose_gather(double bytes) {
+  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
+  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
+  int i = 0;
+  if (bytes <= size[0] || bytes >= size[5]) {
+    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
+  }
+  while (bytes > size[i + 1]) {
+    i++;
+  }
+  return 1.0 /
+      (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
+}
+
+/* Returns the longer time: a row that is walked alone continues while the others are
+ * multiplied. */
+MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
+  return walk > seconds ? walk : seconds;
+}
+
+/* Returns the parts of a forecast for the plan's matrix. */
+MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+  mbi_traffic t;
+  t.size = (double)mbi_type_size(plan->type);
+  t.nnz = (double)plan->device.nnz;
+  t.rows = (double)plan->device.rows;
+  t.cols = (double)plan->device.cols;
+  t.vectors =
+      ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
+  t.values = (double)mbi_value_bytes(plan);
+  t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
+  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
+  /* A method without row ends is faster in f64; in f32 SCAN keeps up with the stream. */
+  t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
+  return t;
+}
+
+/* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
+/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
+ * converts on the GPU. */
+
+#define MBI_VALUES_BLOCKS 1024
+#define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
+#define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
+
+typedef struct mbi_values_scratch { /* in GPU memory */
+  uint64_t changes[2], keys[MBI_VALUES_KEYS];
+  uint32_t against, distinct;
+  unsigned char number[MBI_VALUES_KEYS];
+} mbi_values_scratch;
+
+#define MBI_VALUES_AT(search, field) ((search)->scratch + offsetof(mbi_values_scratch, field))
+
+MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
+  return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
+}
+
+/* ---- Sizes ------------------------------------------------------------------------------- */
+
+/* Returns the bytes of the array of values in a form. */
+MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
+  const mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type);
+  switch (form) {
+  case MBI_VALUES_EQUAL:
+    return size;
+  case MBI_VALUES_SINGLE:
+    return csr->nnz * sizeof(float);
+  case MBI_VALUES_HALF:
+    return csr->nnz * sizeof(uint16_t);
+  case MBI_VALUES_TABLE:
+    return csr->nnz;
+  case MBI_VALUES_ROW:
+    return csr->rows * size;
+  case MBI_VALUES_COLUMN:
+    return csr->cols * size;
+  default:
+    return csr->nnz * size;
+  }
+}
+
+/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
+ * none saves an eighth. */
+static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
+  static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
+      MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
+  const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
+  mbi_value_form best = MBI_VALUES_GENERAL;
+  uint64_t least = general - general / 8;
+  size_t i;
+  for (i = 0; i < sizeof order / sizeof order[0]; i++) {
+    const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
+    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
+    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
+        : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
+    if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
+      best = order[i];
+      least = bytes > 0 ? bytes - 1 : 0;
+    }
+  }
+  return best;
+}
+
+/* ---- Search for forms -------------------------------------------------------------------- */
+
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
+    const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
+  void *kernel = NULL;
+  const merbit_status status =
+      mbi_program_kernel(plan->context, search->program, name, &kernel);
+  return status != MERBIT_OK ? status
+      : mbi_device_launch(plan->context, kernel, name, blocks, 256,
+      (unsigned)shared, NULL, arguments);
+}
+
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
+  return mbi_device_download(plan->context, &search->against, MBI_VALUES_AT(search, against),
+      sizeof search->against);
+}
+
+/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
+ * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
+ * too. */
+MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
+    mbi_devptr values, mbi_values_search *search) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys, distinct, against;
+  mbk_forms_sample_arguments arguments;
+  merbit_status status;
+  memset(search, 0, sizeof *search);
+  search->program = program;
+  search->values = values;
+  status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
+      &search->scratch);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL);
+  }
+  keys = MBI_VALUES_AT(search, keys);
+  distinct = MBI_VALUES_AT(search, distinct);
+  against = MBI_VALUES_AT(search, against);
+  if (status == MERBIT_OK) {
+    arguments.row_ptr = csr->row_ptr;
+    arguments.col_ind = csr->col_ind;
+    arguments.values = search->values;
+    arguments.rows = csr->rows;
+    arguments.nnz = csr->nnz;
+    arguments.wide = wide;
+    arguments.keys = keys;
+    arguments.distinct = distinct;
+    arguments.against = against;
+    status = mbi_values_launch(plan, search, "mbk_forms_sample",
+        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
+        MBI_VALUES_SAMPLE_SHARED, &arguments);
+  }
+  return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
+}
+
+MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
+  mbi_device_release(plan->context, search->scratch);
+  mbi_device_release(plan->context, search->columns);
+}
+
+/* Checks for all values the forms that one value alone can rule out. */
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
+    mbi_value_form form) {
+  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
+  mbk_forms_check_arguments arguments;
+  arguments.values = search->values;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.asked = asked;
+  arguments.against = against;
+  return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
+      0, &arguments);
+}
+
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
+  mbi_devptr against = MBI_VALUES_AT(search, against);
+  mbk_forms_collect_arguments arguments;
+  arguments.values = search->values;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.keys = keys;
+  arguments.distinct = distinct;
+  arguments.against = against;
+  return mbi_values_launch(plan, search, "mbk_forms_collect",
+      mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
+}
+
+/* Checks whether values are constant in every row, and completes search->against. */
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
+  const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
+  uint32_t wide = plan->type == MERBIT_F64;
+  uint64_t found[2] = {0, 0};
+  mbi_devptr changes = MBI_VALUES_AT(search, changes);
+  mbk_forms_changes_arguments arguments;
+  merbit_status status;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.values = search->values;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.wide = wide;
+  arguments.changes = changes;
+  status = mbi_values_launch(plan, search, "mbk_forms_changes",
+      mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(plan->context, found, changes, sizeof found);
+  }
+  search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
+  return status;
+}
+
+/* Computes search->columns, and completes search->against by whether each nonzero has the value
+ * of its column. */
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
+  const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr against = MBI_VALUES_AT(search, against);
+  mbk_forms_columns_arguments columns_arguments;
+  mbk_forms_differ_arguments differ_arguments;
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
+  }
+  if (status == MERBIT_OK) {
+    columns_arguments.col_ind = plan->device.col_ind;
+    columns_arguments.values = search->values;
+    columns_arguments.nnz = plan->device.nnz;
+    columns_arguments.wide = wide;
+    columns_arguments.by_column = search->columns;
+    status = mbi_values_launch(plan, search, "mbk_forms_columns",
+        mbi_values_blocks(plan->device.nnz), 0, &columns_arguments);
+  }
+  differ_arguments.col_ind = plan->device.col_ind;
+  differ_arguments.values = search->values;
+  differ_arguments.nnz = plan->device.nnz;
+  differ_arguments.wide = wide;
+  differ_arguments.by_column = search->columns;
+  differ_arguments.against = against;
+  return status == MERBIT_OK ? mbi_values_launch(plan, search, "mbk_forms_differ",
+      mbi_values_blocks(plan->device.nnz), 0, &differ_arguments) : status;
+}
+
+/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
+ * tried. */
+MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
+    mbi_value_form form, int *have) {
+  *have = 0;
+  if ((search->against & MBI_FORM(form)) != 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, search)
+      : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, search)
+      : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, search)
+      : mbi_values_check(plan, search, form));
+  if (form != MBI_VALUES_ROW) {
+    MBI_TRY(mbi_values_answer(plan, search));
+  }
+  *have = (search->against & MBI_FORM(form)) == 0;
+  return MERBIT_OK;
+}
+
+/* ---- Storing them ------------------------------------------------------------------------ */
+
+/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
+ * number of each value in the order of the search's keys. */
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
+    mbi_devptr table) {
+  merbit_context *context = plan->context;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
+  unsigned char values[MBI_VALUES_MOST * sizeof(double)];
+  mbi_values_scratch scratch;
+  MBI_TRY(mbi_device_download(context, &scratch, search->scratch, sizeof scratch));
+  memset(values, 0, sizeof values);
+  memset(scratch.number, 0, sizeof scratch.number);
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
+    const uint64_t bits = ~scratch.keys[at];
+    if (scratch.keys[at] != 0 && count < MBI_VALUES_MOST) {
+      for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
+        sorted[place] = sorted[place - 1];
+      }
+      sorted[place] = bits;
+    }
+  }
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
+    for (place = 0; place < count && scratch.keys[at] != 0; place++) {
+      scratch.number[at] =
+          sorted[place] == ~scratch.keys[at] ? (unsigned char)place : scratch.number[at];
+    }
+  }
+  for (place = 0; place < count; place++) {
+    const uint32_t low = (uint32_t)sorted[place];
+    memcpy(values + place * size,
+        size == sizeof low ? (const void *)&low : (const void *)&sorted[place], (size_t)size);
+  }
+  MBI_TRY(mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size)));
+  return mbi_device_upload(context, MBI_VALUES_AT(search, number), scratch.number,
+      sizeof scratch.number);
+}
+
+/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
+ * have. */
+MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
+    mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
+  mbk_forms_number_arguments number_arguments;
+  mbk_forms_rows_arguments rows_arguments;
+  mbk_forms_shorten_arguments shorten_arguments;
+  merbit_status status = MERBIT_OK;
+  if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
+    return mbi_device_copy(context, stored,
+        form == MBI_VALUES_EQUAL ? search->values : search->columns,
+        (size_t)mbi_values_bytes(plan, form));
+  }
+  if (form == MBI_VALUES_TABLE) {
+    status = mbi_values_store_table(plan, search, table);
+    if (status == MERBIT_OK) {
+      number_arguments.values = search->values;
+      number_arguments.nnz = csr->nnz;
+      number_arguments.wide = wide;
+      number_arguments.keys = keys;
+      number_arguments.number = number;
+      number_arguments.shorter = stored;
+      status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+          MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments);
+    }
+  } else if (form == MBI_VALUES_ROW) {
+    rows_arguments.row_ptr = csr->row_ptr;
+    rows_arguments.values = search->values;
+    rows_arguments.rows = csr->rows;
+    rows_arguments.wide = wide;
+    rows_arguments.by_row = stored;
+    status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+        &rows_arguments);
+  } else {
+    shorten_arguments.values = search->values;
+    shorten_arguments.nnz = csr->nnz;
+    shorten_arguments.wide = wide;
+    shorten_arguments.half = half;
+    shorten_arguments.shorter = stored;
+    status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
+        0, &shorten_arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
+    mbi_value_form form) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
+  const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
+  mbi_devptr stored = 0, table = 0;
+  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
+  if (status == MERBIT_OK && table_bytes > 0) {
+    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_values_store(plan, search, form, stored, table);
+  }
+  if (status != MERBIT_OK) {
+    mbi_device_release(context, stored);
+    mbi_device_release(context, table);
+    return status;
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->bytes -= csr->nnz * size;
+  }
+  csr->values = stored;
+  csr->table = table;
+  csr->owns_values = 1;
+  csr->bytes += bytes + table_bytes;
+  csr->form = form;
+  return MERBIT_OK;
+}
+
+/* Stores plan->device.values in the shortest of `forms` that they have. plan->nonempty must be
+ * set. */
+MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+  mbi_values_search search;
+  mbi_value_form form = MBI_VALUES_GENERAL;
+  int have = 0;
+  merbit_status status =
+      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &search);
+  while (status == MERBIT_OK && !have) {
+    forms &= ~search.against;
+    form = mbi_values_shortest(plan, forms);
+    if (form == MBI_VALUES_GENERAL) {
+      break;
+    }
+    status = mbi_values_have(plan, &search, form, &have);
+    forms &= ~MBI_FORM(form);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_take(plan, &search, form);
+  }
+  mbi_values_search_end(plan, &search);
+  return status;
+}
+
+/* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ================ */
+/* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
+#ifndef MBI_GPU_MERBIT_H
+#define MBI_GPU_MERBIT_H
+// Arguments of the kernels in spmv/gpu/merbit/merbit.cu, for host and device.
+typedef struct mbk_merbit_product_dual_arguments {
+  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
+  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 path, tiles;
+  MBK_POINTER(MBK_VECTOR) z;
+  mbk_u64 rows;
+} mbk_merbit_product_dual_arguments;
+
+typedef struct mbk_merbit_product_arguments {
+  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
+  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 path, tiles;
+  MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;
+  mbk_scalar alpha, beta;
+} mbk_merbit_product_arguments;
+
+typedef struct mbk_merbit_fixup_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const MBK_TILE) tile_y;
+  MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 tiles, blocks;
+  mbk_scalar alpha, beta;
+} mbk_merbit_fixup_arguments;
+// Arguments of the kernels in spmv/gpu/merbit/tile.cuh, for host and device.
+typedef struct mbk_merbit_build_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows, nnz, tiles;
+  MBK_POINTER(MBK_TILE) tile_x, tile_y;
+  MBK_POINTER(MBK_DESCRIPTOR) lane_desc;
+} mbk_merbit_build_arguments;
+
+/* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
+typedef struct mbi_merbit {
+  int sigma, omega, threads;
+  int dual;            /* dual-buffer commit, for the library's own iterations */
+  int coordinate_bits; /* bits of each offset in a lane descriptor */
+  int descriptor_bits; /* 32 or 64 */
+  int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
+  uint64_t path, tiles, blocks;
+  mbi_devptr tile_x, tile_y, lane_desc;
+  void *build, *product, *fixup; /* CUfunction */
+} mbi_merbit;
+
+#define MBI_MERBIT_BUILD_THREADS 128
+#define MBI_MERBIT_FIXUP_THREADS 256
+
+#endif
+
+/* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
+ * the method. */
+
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
+  return (mbi_merbit *)plan->state;
+}
+
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. If there would be fewer
+ * such blocks per multiprocessor than this, smaller ones balance the work better. */
+#define MBI_MERBIT_FEW_BLOCKS 8
+
+/* Returns ceil(log2(value)) for value >= 1. */
+MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
+  int bits = 0;
+  while (((uint64_t)1 << bits) < value) {
+    bits++;
+  }
+  return bits;
+}
+
+static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
+  const uint64_t block_tiles = (uint64_t)(m->threads / m->omega);
+  return (m->tiles + block_tiles - 1) / block_tiles;
+}
+
+/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
+ * or a block the GPU. */
+MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
+  mbi_merbit *m = mbi_merbit_of(plan);
+  merbit_context *context = plan->context;
+  uint64_t tile_steps;
+  int bits, most;
+  m->dual = plan->making.dual;
+  m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
+  m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
+  m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
+  if (m->omega != 32 && m->omega != 16 && m->omega != 8) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.omega is %d; use 32, 16 or 8",
+        m->omega);
+  }
+  if (m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
+  }
+  /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
+   * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
+  most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
+  if (m->sigma < 1 || m->sigma > most) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d; with omega %d use 1 to %d", m->sigma, m->omega, most);
+  }
+  tile_steps = (uint64_t)m->omega * (uint64_t)m->sigma;
+  m->coordinate_bits = mbi_log2_ceiling(tile_steps);
+  bits = 2 * m->coordinate_bits + m->sigma;
+  m->descriptor_bits = bits <= 32 ? 32 : 64;
+  m->path = plan->device.rows + plan->device.nnz;
+  m->tiles = (m->path + tile_steps - 1) / tile_steps;
+  if (plan->desc.block_threads == 0 && mbi_merbit_blocks(m) <
+      MBI_MERBIT_FEW_BLOCKS * (uint64_t)context->device.multiprocessors) {
+    m->threads = 128;
+  }
+  m->blocks = mbi_merbit_blocks(m);
+  m->tile_bytes = m->path < (uint64_t)1 << 31 ? 4 : 8;
+  if (m->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
+        " tiles; raise plan_desc.sigma", plan->device.rows, plan->device.nnz, m->tiles);
+  }
+  return MERBIT_OK;
+}
+
+/* Returns the bytes of dynamic shared memory, as spmv/gpu/merbit/merbit.cu lays it out. */
+MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
+  const size_t groups = (size_t)(m->threads / m->omega);
+  return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
+      sizeof(uint32_t) * groups);
+}
+
+MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
+  const int words = (m->omega * m->sigma + 31) / 32 + 2;
+  return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
+}
+
+/* ---- Specialise: one program with the three kernels -------------------------------------- */
+
+MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_merbit *m = mbi_merbit_of(plan);
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
+  mbi_preamble_define(preamble, "MBK_DESCRIPTOR",
+      m->descriptor_bits == 64 ? "mbk_u64" : "mbk_u32");
+  mbi_preamble_define_int(preamble, "MBK_COORDINATE_BITS", m->coordinate_bits);
+  mbi_preamble_define_int(preamble, "MBK_SIGMA", m->sigma);
+  mbi_preamble_define_int(preamble, "MBK_OMEGA", m->omega);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
+  mbi_preamble_define_int(preamble, "MBK_DUAL", m->dual);
+}
+
+static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
+  mbi_merbit *m = mbi_merbit_of(plan);
+  merbit_context *context = plan->context;
+  const unsigned shared = mbi_merbit_product_shared(m, plan->type);
+  mbi_preamble preamble;
+  if (shared > (unsigned)context->device.shared_bytes_per_block) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "sigma %d with %d threads per block needs %u bytes of shared memory, %s has %d; "
+        "use a smaller plan_desc.sigma or block_threads",
+        m->sigma, m->threads, shared, context->device.name,
+        context->device.shared_bytes_per_block);
+  }
+  mbi_merbit_preamble(plan, &preamble);
+  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
+  MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
+  if (!m->dual) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
+  }
+  MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
+  return MERBIT_OK;
+}
+
+/* ---- Launch: build TILE once, then products ---------------------------------------------- */
+
+/* Launches the kernel that builds TILE. */
+MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
+  mbi_merbit *m = mbi_merbit_of(plan);
+  const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
+  mbk_merbit_build_arguments arguments;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = m->tiles;
+  arguments.tile_x = m->tile_x;
+  arguments.tile_y = m->tile_y;
+  arguments.lane_desc = m->lane_desc;
+  return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
+      (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
+      MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, &arguments);
+}
+
+/* Returns the bytes of the carries of one product. */
+MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
+  return mbi_merbit_of(plan)->dual ? 0
+      : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
+}
+
+/* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
+static merbit_status mbi_merbit_create(merbit_plan *plan) {
+  mbi_merbit *m = mbi_merbit_of(plan);
+  merbit_context *context = plan->context;
+  uint64_t coordinates, descriptors;
+  MBI_TRY(mbi_merbit_size(plan));
+  coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
+  descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
+  plan->schedule_bytes = 2 * coordinates + descriptors;
+  plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
+      2 * mbi_merbit_carry_bytes(plan);
+  MBI_TRY(mbi_merbit_specialise(plan));
+  {
+    mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
+    const uint64_t bytes[] = {coordinates, coordinates, descriptors};
+    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
+  }
+  MBI_TRY(mbi_merbit_build(plan, NULL));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  return MERBIT_OK;
+}
+
+static void mbi_merbit_destroy(merbit_plan *plan) {
+  /* Also releases the arrays allocated with it. */
+  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
+ * arguments: a value, or a device pointer if scalars live on the device. */
+static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  mbi_merbit *m = mbi_merbit_of(plan);
+  mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
+  mbk_merbit_product_arguments product_arguments;
+  mbk_merbit_fixup_arguments fixup_arguments;
+  merbit_status status;
+  product_arguments.tile_x = m->tile_x;
+  product_arguments.tile_y = m->tile_y;
+  product_arguments.lane_desc = m->lane_desc;
+  product_arguments.col_ind = plan->device.col_ind;
+  product_arguments.values = plan->device.values;
+  product_arguments.x = x;
+  product_arguments.y = y;
+  product_arguments.path = m->path;
+  product_arguments.tiles = m->tiles;
+  product_arguments.carry_first = carries;
+  product_arguments.carry_out = carry_out;
+  product_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  product_arguments.beta = mbi_plan_scalar(plan, beta);
+  status = mbi_device_launch(
+      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
+      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  fixup_arguments.row_ptr = plan->device.row_ptr;
+  fixup_arguments.tile_y = m->tile_y;
+  fixup_arguments.carry_first = carries;
+  fixup_arguments.carry_out = carry_out;
+  fixup_arguments.y = y;
+  fixup_arguments.tiles = m->tiles;
+  fixup_arguments.blocks = m->blocks;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
+  return mbi_device_launch(plan->context, m->fixup, "mbk_merbit_fixup",
+      (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
+      MBI_MERBIT_FIXUP_THREADS,
+      (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
+      MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
+}
+
+/* Launches y = A x by the dual-buffer commit. y must be zero where blocks share rows (all zero
+ * before the first call). The product zeroes the same elements of z for the next call, which
+ * swaps the two (section 4.2 (3)). Results do not repeat bit for bit if a row spans three
+ * blocks. */
+MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
+    mbi_devptr y, mbi_devptr z, void *stream) {
+  mbi_merbit *m = mbi_merbit_of(plan);
+  mbk_merbit_product_dual_arguments arguments;
+  arguments.tile_x = m->tile_x;
+  arguments.tile_y = m->tile_y;
+  arguments.lane_desc = m->lane_desc;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.path = m->path;
+  arguments.tiles = m->tiles;
+  arguments.z = z;
+  arguments.rows = plan->device.rows;
+  return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+      m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_merbit *m = mbi_merbit_of(plan);
+  info->sigma = m->sigma;
+  info->omega = m->omega;
+  info->block_threads = m->threads;
+  info->descriptor_bits = m->descriptor_bits;
+  info->tiles = (int64_t)m->tiles;
+}
+
+static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_merbit *m = mbi_merbit_of(plan);
+  return snprintf(text, size,
+      "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
+      m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
+      m->dual ? "dual-buffer" : "carry-out");
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
+    mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
+    mbi_merbit_describe, NULL, 0, NULL, 0, NULL};
+
+/* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
+/* ==== >>spmv/gpu/scan/scan.h ============================================================== */
+#ifndef MBI_GPU_SCAN_H
+#define MBI_GPU_SCAN_H
+// Arguments of the kernels in spmv/gpu/scan/build.cuh, for host and device.
+typedef struct mbk_scan_build_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  mbk_u32 ranks;
+  mbk_u64 nnz, tiles;
+  MBK_POINTER(mbk_u32) row_ends, tile_row;
+} mbk_scan_build_arguments;
+// Arguments of the kernels in spmv/gpu/scan/fixup.cuh, for host and device.
+typedef struct mbk_scan_fixup_arguments {
+  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 tiles, empty_rows;
+  mbk_scalar alpha, beta;
+} mbk_scan_fixup_arguments;
+// Arguments of the kernels in spmv/gpu/scan/scan.cu, for host and device.
+typedef struct mbk_scan_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_scan_product_arguments;
+// Arguments of the kernels in spmv/gpu/scan/whole.cu, for host and device.
+typedef struct mbk_scan_cut_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  MBK_POINTER(const mbk_u32) tile_row;
+  mbk_u64 nnz, tiles, blocks;
+  MBK_POINTER(mbk_u64) block_start;
+} mbk_scan_cut_arguments;
+
+typedef struct mbk_scan_whole_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;
+  MBK_POINTER(const mbk_u64) block_start;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 nnz, tiles, empty_rows;
+  mbk_scalar alpha, beta;
+} mbk_scan_whole_arguments;
+
+/* SCAN: sizes and schedule (spmv/gpu/scan/scan.cu). */
+typedef struct mbi_scan_schedule {
+  int steps, threads, resident, depth;
+  int pack;  /* nonzeros that a lane loads at once */
+  int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
+  int dots;  /* 1: products compute x'A x */
+  uint64_t tiles, blocks, fixup_blocks, empty_rows;
+  mbi_devptr row_ends, block_start;
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
+  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
+} mbi_scan_schedule;
+
+#define MBI_SCAN_BUILD_THREADS 128
+#define MBI_SCAN_FIXUP_THREADS 256
+/* The vector size from which a product computes x'A x for callers who want it. It pays if rows
+ * are short, and if reading x and A x again would take longer than the sum adds to the
+ * product. */
+#ifndef MBI_SCAN_DOTS
+#define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
+#endif
+
+#endif
+
+/* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
+
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
+  return (mbi_scan_schedule *)plan->state;
+}
+
+/* Returns the number of accumulators that fit in 16 bytes. */
+MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
+  return (int)(16 / mbi_type_size(type));
+}
+
+/* Returns 1 if columns and values can be loaded 16 bytes at a time. */
+MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
+  return (plan->device.col_ind | plan->device.values) % 16 == 0;
+}
+
+/* Returns 1 if values are stored per row or in a table. Looking them up takes registers. */
+static int mbi_scan_looks_up(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
+}
+
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. For compute capability 9.0 NVRTC needs 40 registers for a pack of 16 bytes more
+ * than elsewhere, except where values are looked up. Blocks that own whole rows need more. */
+MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
+  const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
+      threads = mbi_scan_of(plan)->threads;
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
+  const int packs_fit =
+      plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+      mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
+      !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
+      plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
+  /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
+  const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
+      plan->device.form == MBI_VALUES_ROW;
+  /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
+  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
+  const int blocks = (wide_accumulator           ? (packs > 16  ? 256 : packs > 8 ? 384 : 512)
+      : packs > 14               ? 384 : tight                    ? 768
+      : packs > (single ? 4 : 6) ? 512 : packs > full             ? 1024
+      : 1536) / threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
+ * nonzeros. */
+MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const uint64_t pack = (uint64_t)s->pack;
+  /* The lanes that may hold a part of a row without a row end. */
+  const uint64_t lanes =
+      (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
+  s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
+  s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+  s->empty_rows = plan->device.rows - plan->nonempty.count;
+  if (s->empty_rows > 0) {
+    const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
+    const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+    const uint64_t useful = wanted < most ? wanted : most;
+    s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
+  }
+}
+
+/* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
+ * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
+static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
+  return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
+}
+
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
+ * row takes a block more than one round, or if a larger matrix has short rows, whose ends a
+ * fix-up would have to find. */
+static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
+  const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
+  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
+      : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
+}
+
+/* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
+ * segmented scan then costs half, if only columns are streamed and rows are not short (on an
+ * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
+ * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
+static int mbi_scan_takes_twice(const merbit_plan *plan) {
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
+  const int twice = 2 * mbi_scan_widest(mbi_plan_accumulator(plan));
+  return (single || mbi_plan_accumulator(plan) == MERBIT_F64) && !mbi_plan_has_semiring(plan) &&
+      mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
+      plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
+      plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&
+      plan->desc.sigma % twice == 0;
+}
+
+/* Chooses steps, threads and whole rows where the plan leaves them open. */
+static void mbi_scan_defaults(merbit_plan *plan) {
+  const merbit_plan_desc *wish = &plan->desc;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const uint64_t nnz = plan->device.nnz;
+  const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
+  /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
+   * 10.0 on, where addresses take more registers. */
+  const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
+      plan->context->device.compute_capability < 100);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
+  const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
+  int threads = all_at_once && !wide_accumulator ? 1024 : 512;
+  int steps = wide_accumulator                   ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8
+      : all_at_once                      ? 12 : single                           ? 8 : 4;
+  s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
+  s->steps = wish->sigma != 0 ? wish->sigma : steps;
+  s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
+  s->whole = nnz > 0 && (wish->omega == 2 || (wish->omega == 0 && s->threads >= 64 &&
+      mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
+  if (!s->whole) {
+    const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
+    const int twice = mbi_scan_takes_twice(plan);
+    s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
+    if (wide_accumulator) {
+      threads = nnz < processors * 16384 ? 128 : 256;
+    } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
+      steps = 4;
+      threads = 128;
+    } else if (nnz < processors * 49152) {
+      steps = 8;
+      threads = 256;
+    } else { /* many loads in flight per lane, as far as registers allow */
+      steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
+      threads = wide && !(twice && single) ? 512 : 256;
+    }
+    s->steps = wish->sigma != 0 ? wish->sigma : steps;
+    s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
+  } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
+    /* More would spill. Blocks take another round instead. */
+    const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
+    s->steps = s->steps > fits ? fits : s->steps;
+  }
+}
+
+static int mbi_scan_has_dots(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
+      csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
+      csr->nnz < 8 * csr->rows &&
+      csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
+}
+
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
+MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  merbit_context *context = plan->context;
+  uint64_t tile, warps;
+  mbi_scan_defaults(plan);
+  if (s->steps < 1 || s->steps > 32 || s->steps % s->pack != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps, s->pack);
+  }
+  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", s->threads);
+  }
+  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (s->whole && s->threads < 64)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
+        "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
+        plan->desc.omega, s->threads);
+  }
+  tile = 32 * (uint64_t)s->steps;
+  s->tiles = (plan->device.nnz + tile - 1) / tile;
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+        plan->device.nnz, s->tiles);
+  }
+  s->dots = mbi_scan_has_dots(plan);
+  s->resident = mbi_scan_resident(plan);
+  /* One warp is for rows that extend beyond the tiles. */
+  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
+  s->blocks = (s->tiles + warps - 1) / warps;
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
+}
+
+/* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
+ * warps' carries, twice, and the old y. */
+MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
+  const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
+  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+      (adds ? threads * size : 0);
+}
+
+/* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ========= */
+/* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
+ * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
+
+/* ---- Specialise: the kernels of one program ---------------------------------------------- */
+
+MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
+  mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+  if (s->dots) {
+    mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
+  }
+}
+
+/* Gets from the plan's program the kernels that build the schedule and fix up rows across
+ * tiles. */
+MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+}
+
+static merbit_status mbi_scan_specialise(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_scan_preamble(plan, &preamble);
+  status =
+      mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+      &preamble, &plan->program);
+  if (status == MERBIT_OK && s->whole) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
+    if (status == MERBIT_OK) {
+      status = mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut);
+    }
+  } else if (status == MERBIT_OK) {
+    status = mbi_scan_kernels(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program,
+        s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
+  }
+  return status != MERBIT_OK ? status : mbi_program_kernel(context, &plan->program,
+      s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
+}
+
+/* ---- Launch: build the schedule once, then products -------------------------------------- */
+
+static merbit_status mbi_scan_build(merbit_plan *plan) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
+  uint32_t ranks = (uint32_t)plan->nonempty.count;
+  mbk_scan_build_arguments arguments;
+  if (s->tiles == 0) {
+    return MERBIT_OK;
+  }
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.ranks = ranks;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.row_ends = s->row_ends;
+  arguments.tile_row = s->tile_row;
+  return mbi_device_launch(plan->context, s->build, "mbk_scan_build",
+      ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
+      (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
+      &arguments);
+}
+
+/* Makes plan->nonempty, and lists the rows if some are empty. */
+MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
+  if (!mbi_nonempty_fit(plan)) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+        "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
+        "; for one vector use MERBIT_METHOD_MERBIT", plan->row->identifier, plan->device.rows);
+  }
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
+    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
+  }
+  return MERBIT_OK;
+}
+
+/* Builds row_ends and tile_row, and allocates block_start. The kernels must have been
+ * loaded. */
+MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
+  const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
+  const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
+  mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
+  const uint64_t bytes[] = {words, tile_rows, starts};
+  MBI_TRY(
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
+  plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
+      4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
+      (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+  MBI_TRY(mbi_scan_build(plan));
+  return MERBIT_OK;
+}
+
+/* Computes block_start. The schedule must have been built. */
+static merbit_status mbi_scan_cut(merbit_plan *plan) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  mbk_scan_cut_arguments arguments;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.tile_row = s->tile_row;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.blocks = s->blocks;
+  arguments.block_start = s->block_start;
+  return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
+      (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
+      MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
+}
+
+/* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
+MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_scan_size(plan));
+  MBI_TRY(mbi_scan_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
+}
+
+MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
+MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
+  return s->whole ? 0 : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
+      (s->dots ? sizeof(double) : 0));
+}
+
+/* Returns the number of parts of x'A x that a product of the plan computes; 0 if it computes
+ * none. */
+MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
+  return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
+      ? mbi_scan_of(plan)->tiles : 0;
+}
+
+/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
+MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
+  const uint64_t parts = mbi_scan_dot_parts(plan);
+  return parts > 0 ? plan->workspace->device_carries +
+      2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
+}
+
+/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
+ * writes empty rows. `how`: a MBI_START. */
+MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+    const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
+  mbk_scan_fixup_arguments arguments;
+  if (s->fixup_blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments.tile_row = s->tile_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.y = y;
+  arguments.tiles = s->tiles;
+  arguments.empty_rows = s->empty_rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
+  return mbi_device_launch_some(
+      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
+}
+
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
+MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_semiring_adds(plan, beta);
+  }
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
+      : !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
+}
+
+static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
+    const void *beta, mbi_devptr y, void *stream) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const int adds = mbi_scan_adds(plan, beta);
+  mbk_scan_whole_arguments arguments;
+  arguments.row_ends = s->row_ends;
+  arguments.tile_row = s->tile_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.block_start = s->block_start;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.nnz = plan->device.nnz;
+  arguments.tiles = s->tiles;
+  arguments.empty_rows = s->empty_rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
+  return mbi_plan_launch(plan, adds ? s->sum : s->product,
+      adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
+      s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments);
+}
+
+static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr tails = carries + s->tiles * size;
+  mbk_scan_product_arguments arguments;
+  merbit_status status = MERBIT_OK;
+  if (s->whole) {
+    return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
+  }
+  if (s->blocks > 0) {
+    arguments.row_ends = s->row_ends;
+    arguments.tile_row = s->tile_row;
+    arguments.row_id = plan->nonempty.row_id;
+    arguments.col_ind = plan->device.col_ind;
+    arguments.values = plan->device.values;
+    arguments.table = plan->device.table;
+    arguments.x = x;
+    arguments.y = y;
+    arguments.firsts = carries;
+    arguments.tails = tails;
+    arguments.nnz = plan->device.nnz;
+    arguments.tiles = s->tiles;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
+    status = mbi_plan_launch(
+        plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
+        (int64_t)s->blocks, s->threads,
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments);
+  }
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+      mbi_plan_start(plan, s->blocks > 0)) : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
+  info->sigma = s->steps;
+  info->omega = 32;
+  info->block_threads = s->threads;
+  info->tiles = (int64_t)s->tiles;
+}
+
+static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
+  return snprintf(text, size,
+      "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
+      s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
+      s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
+}
+
+/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
+MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double seconds = t.vectors + t.stream + t.gathers;
+  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
+    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+  }
+  return seconds;
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
+    mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info,
+    mbi_scan_describe, NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL};
+
+/* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
+/* ==== >>spmv/gpu/merge/merge.h ============================================================ */
+#ifndef MBI_GPU_MERGE_H
+#define MBI_GPU_MERGE_H
+// Arguments of the kernels in spmv/gpu/merge/merge.cu, for host and device.
+typedef struct mbk_merge_cut_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(mbk_u64) chunk_row;
+  mbk_u64 rows, nnz, chunks;
+} mbk_merge_cut_arguments;
+
+typedef struct mbk_merge_product_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(const mbk_u64) chunk_row;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 rows, nnz, chunks;
+  mbk_scalar alpha, beta;
+} mbk_merge_product_arguments;
+
+typedef struct mbk_merge_fixup_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_u64) chunk_row;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 chunks;
+  mbk_scalar alpha, beta;
+} mbk_merge_fixup_arguments;
+
+/* The state of MERGE: the merge path and its chunks (spmv/gpu/merge/merge.cu). */
+typedef struct mbi_merge_path {
+  int steps, threads, resident;
+  int pack;   /* nonzeros that a lane loads at once */
+  int rounds; /* chunks that a block takes, one after the other */
+  uint64_t chunks, blocks;
+  void *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
+} mbi_merge_path;
+
+/* Upper limits. Within them no kernel needs more shared memory than every GPU grants. */
+#define MBI_MERGE_STEPS 16
+#define MBI_MERGE_ROUNDS 32
+#define MBI_MERGE_CUT_THREADS 128
+
+#endif
+
+/* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
+ * the method. */
+
+/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
+  return (mbi_merge_path *)plan->state;
+}
+
+/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
+ * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
+static int mbi_merge_resident(const merbit_plan *plan) {
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
+      words = p->steps * (single ? 1 : 2);
+  const int wide_accumulator =
+      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int packs_fit = plan->context->device.compute_capability == 90 &&
+      mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
+      !mbi_plan_has_semiring(plan) && plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = wide_accumulator             ? (p->steps > 8 ? 384 : 512)
+      : words > 24                 ? 512 : words > (single ? 12 : 16) ? 768
+      : words > 8 || !packs_fit    ? 1024 : p->pack == 2               ? 1280 : 1536;
+  const int blocks = threads / p->threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* Returns the chunks per block. The chunks of a block share its start-up, but too few blocks
+ * leave multiprocessors idle. */
+static int mbi_merge_rounds(const merbit_plan *plan) {
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const uint64_t places =
+      (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
+  return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
+      : p->chunks > 8 * places                                            ? 2 : 1;
+}
+
+/* Returns the steps of the path in a chunk: spmv/gpu/merge/path.cuh. */
+static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
+  return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
+}
+
+MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
+  mbi_merge_path *p = mbi_merge_path_of(plan);
+  const merbit_plan_desc *wish = &plan->desc;
+  const uint64_t path = plan->device.rows + plan->device.nnz;
+  p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming ? 2
+      : mbi_scan_widest(mbi_plan_accumulator(plan));
+  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
+  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
+      p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
+        "of %d up to %d, and multiples of 32 up to 1024",
+        p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
+  }
+  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
+        wish->omega, MBI_MERGE_ROUNDS);
+  }
+  p->resident = mbi_merge_resident(plan);
+  /* Without rows there is nothing to write. */
+  p->chunks = plan->device.rows > 0 ? (path - 1) / mbi_merge_chunk(p) + 1 : 0;
+  if (p->chunks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " rows and nonzeros make %" PRIu64
+        " chunks; raise plan_desc.sigma or block_threads", path, p->chunks);
+  }
+  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
+  p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
+  return MERBIT_OK;
+}
+
+/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
+MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
+      threads = (unsigned)p->threads;
+  const unsigned warps = threads / 32;
+  return threads * (unsigned)p->steps * 2 + 2 * warps * size +
+      (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
+  mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
+}
+
+static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+  mbi_merge_path *p = mbi_merge_path_of(plan);
+  mbi_preamble preamble;
+  MBI_TRY(mbi_merge_size(plan));
+  plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
+  mbi_merge_preamble(plan, &preamble);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
+  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+}
+
+static void mbi_merge_path_destroy(merbit_plan *plan) {
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Returns the bytes of chunk_row, rounded up to a multiple of 16. */
+static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
+  return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
+}
+
+/* Returns the bytes of a product's scratch: chunk_row, then each chunk's first sum and
+ * carry-out. */
+MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
+  const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
+  return chunks > 0 ? mbi_merge_begin_bytes(plan) +
+      2 * chunks * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  mbi_merge_path *p = mbi_merge_path_of(plan);
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
+  mbi_devptr tails = firsts + p->chunks * size;
+  mbk_merge_cut_arguments cut_arguments;
+  mbk_merge_product_arguments sum_arguments;
+  mbk_merge_fixup_arguments fixup_arguments;
+  merbit_status status;
+  if (p->chunks == 0) {
+    return MERBIT_OK;
+  }
+  cut_arguments.row_ptr = plan->device.row_ptr;
+  cut_arguments.chunk_row = carries;
+  cut_arguments.rows = plan->device.rows;
+  cut_arguments.nnz = plan->device.nnz;
+  cut_arguments.chunks = p->chunks;
+  status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
+      (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  sum_arguments.row_ptr = plan->device.row_ptr;
+  sum_arguments.col_ind = plan->device.col_ind;
+  sum_arguments.values = plan->device.values;
+  sum_arguments.x = x;
+  sum_arguments.y = y;
+  sum_arguments.chunk_row = carries;
+  sum_arguments.firsts = firsts;
+  sum_arguments.tails = tails;
+  sum_arguments.rows = plan->device.rows;
+  sum_arguments.nnz = plan->device.nnz;
+  sum_arguments.chunks = p->chunks;
+  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  sum_arguments.beta = mbi_plan_scalar(plan, beta);
+  status = mbi_plan_launch(plan, adds ? p->sum : p->product,
+      adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
+      p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
+  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
+    return status;
+  }
+  fixup_arguments.row_ptr = plan->device.row_ptr;
+  fixup_arguments.chunk_row = carries;
+  fixup_arguments.firsts = firsts;
+  fixup_arguments.tails = tails;
+  fixup_arguments.y = y;
+  fixup_arguments.chunks = p->chunks;
+  fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  fixup_arguments.beta = mbi_plan_scalar(plan, beta);
+  return mbi_device_launch_some(plan->context, p->fixup, "mbk_merge_fixup",
+      (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
+      &fixup_arguments, mbi_plan_start(plan, 1));
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  info->sigma = p->steps;
+  info->omega = p->rounds;
+  info->block_threads = p->threads;
+  info->tiles = (int64_t)p->chunks;
+}
+
+static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
+      p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
+    mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
+    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL};
+
+/* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
+/* ==== >>spmv/gpu/rows/rows.h ============================================================== */
+#ifndef MBI_GPU_ROWS_H
+#define MBI_GPU_ROWS_H
+// Arguments of the kernels in spmv/gpu/rows/rows.cu, for host and device.
+typedef struct mbk_rows_product_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_scalar alpha, beta;
+} mbk_rows_product_arguments;
+
+/* The state of ROWS: spmv/gpu/rows/rows.cu. */
+typedef struct mbi_rows {
+  int lanes, unroll, threads;
+  uint64_t blocks;
+  void *product; /* CUfunction */
+} mbi_rows;
+
+#endif
+
+/* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
+ * describes the method. */
+
+/* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
+  return (mbi_rows *)plan->state;
+}
+
+/* Returns the average length of a row, rounded up. */
+static uint64_t mbi_rows_mean(const merbit_plan *plan) {
+  const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
+  return (plan->device.nnz + rows - 1) / rows;
+}
+
+/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
+ * of it, because a lane's loads of a row then touch twice as many lines. */
+static int mbi_rows_lanes(const merbit_plan *plan) {
+  const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
+  int lanes = 1;
+  while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
+    lanes *= 2;
+  }
+  return plan->desc.omega != 0 ? plan->desc.omega : lanes;
+}
+
+/* Returns the nonzeros that each lane of a row loads at once. */
+static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
+  const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
+  return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
+}
+
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
+MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
+  const int lanes = mbi_rows_lanes(plan);
+  return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
+}
+
+MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
+  mbi_rows *r = mbi_rows_of(plan);
+  merbit_context *context = plan->context;
+  uint64_t groups;
+  r->lanes = mbi_rows_lanes(plan);
+  if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.omega is %d; lanes per row are a power of two up to 32", r->lanes);
+  }
+  r->unroll = mbi_rows_unroll(plan, r->lanes);
+  r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+  if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
+      r->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
+        "up to 1024", r->unroll, r->threads);
+  }
+  groups = (uint64_t)(r->threads / r->lanes);
+  r->blocks = (plan->device.rows + groups - 1) / groups;
+  if (r->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64
+        " rows are too many for MERBIT_METHOD_ROWS; use another plan_desc.method",
+        plan->device.rows);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_rows *r = mbi_rows_of(plan);
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
+}
+
+static merbit_status mbi_rows_create(merbit_plan *plan) {
+  mbi_rows *r = mbi_rows_of(plan);
+  mbi_preamble preamble;
+  MBI_TRY(mbi_rows_size(plan));
+  plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  mbi_rows_preamble(plan, &preamble);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
+  return MERBIT_OK;
+}
+
+static void mbi_rows_destroy(merbit_plan *plan) {
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
+  (void)plan;
+  return 0;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  mbi_rows *r = mbi_rows_of(plan);
+  mbk_rows_product_arguments arguments;
+  (void)carries;
+  if (r->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.table = plan->device.table;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.rows = plan->device.rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
+  return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
+      mbi_value_shared(plan), stream, &arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = mbi_rows_of(plan)->unroll;
+  info->omega = mbi_rows_of(plan)->lanes;
+  info->block_threads = mbi_rows_of(plan)->threads;
+}
+
+static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_rows *r = mbi_rows_of(plan);
+  return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
+      r->lanes == 1 ? "" : "s", r->unroll, r->threads);
+}
+
+/* Returns whether a product consists of gathers of doubles, each from a sector of its own, by
+ * lanes of which half are busy. */
+static int mbi_rows_gather(const merbit_plan *plan) {
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
+      plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
+}
+
+/* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
+ * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
+ * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
+ * which share sectors). */
+MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  const double scan = t.vectors + t.stream + t.gathers;
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL; /* more than half of the lanes would be idle */
+  }
+  return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
+    mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
+    NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL};
+
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
+/* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
+#ifndef MBI_GPU_SLICED_H
+#define MBI_GPU_SLICED_H
+// Arguments of the kernels in spmv/gpu/sliced/build.cuh, for host and device.
+typedef struct mbk_sliced_order_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbk_u64 rows;
+  MBK_POINTER(mbk_u32) length, row_id;
+} mbk_sliced_order_arguments;
+
+typedef struct mbk_sliced_width_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const mbk_u32) length, row_id;
+  mbk_u64 slices;
+  MBK_POINTER(mbk_u32) width;
+  MBK_POINTER(mbk_u16) pages;
+  MBK_POINTER(mbk_u32) column_width;
+} mbk_sliced_width_arguments;
+
+typedef struct mbk_sliced_fill_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const mbk_u32) slice_start, column_start;
+  MBK_POINTER(const mbk_u16) pages;
+  MBK_POINTER(const mbk_u32) length, row_id;
+  mbk_u64 slices;
+  MBK_POINTER(mbk_u16) columns;
+  MBK_POINTER(MBK_VALUE) sliced_values;
+} mbk_sliced_fill_arguments;
+// Arguments of the kernels in spmv/gpu/sliced/sliced.cu, for host and device.
+typedef struct mbk_sliced_product_arguments {
+  MBK_POINTER(const mbk_u32) slice_start, column_start;
+  MBK_POINTER(const mbk_u16) pages;
+  MBK_POINTER(const mbk_u32) length, row_id;
+  MBK_POINTER(const mbk_u16) columns;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_scalar alpha, beta;
+} mbk_sliced_product_arguments;
+
+/* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
+typedef struct mbi_sliced {
+  int unroll, threads;
+  int sorted; /* 1: rows are sorted by length within windows */
+  uint64_t slices, blocks;
+  uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
+  mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
+  void *kernels[4]; /* CUfunction: order, width, fill, product */
+} mbi_sliced;
+
+#define MBI_SLICED_WINDOW 1024
+#define MBI_SLICED_BUILD_THREADS 128
+/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
+#define MBI_PAGE_SET 65
+
+#endif
+
 /* SLICED on the host: builds slices of 32 rows, launches the product.
  * spmv/gpu/sliced/sliced.cu describes the method. */
 
@@ -27664,7 +26585,1143 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
     MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted};
 
+/* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
+/* ==== >>spmv/gpu/binned/binned.h ========================================================== */
+#ifndef MBI_GPU_BINNED_H
+#define MBI_GPU_BINNED_H
+// Arguments of the kernels in spmv/gpu/binned/binned.cu, for host and device.
+typedef struct mbk_binned_multiply_arguments {
+  MBK_POINTER(const mbk_u32) items;
+  MBK_POINTER(const mbk_u16) strip_col;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const mbk_u32) target;
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u64 cols;
+  MBK_POINTER(MBK_COMPUTE) products;
+  mbk_scalar alpha, beta;
+} mbk_binned_multiply_arguments;
+
+typedef struct mbk_binned_sum_arguments {
+  MBK_POINTER(const mbk_u32) part_start;
+  MBK_POINTER(const MBK_COMPUTE) products;
+  MBK_POINTER(const mbk_u16) places;
+  MBK_POINTER(const MBK_VALUE) by_row;
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_binned_sum_arguments;
+// Arguments of the kernels in spmv/gpu/binned/build.cuh, for host and device.
+typedef struct mbk_binned_count_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 nnz;
+  mbk_u32 strips;
+  MBK_POINTER(mbk_u32) runs, part_groups;
+} mbk_binned_count_arguments;
+
+typedef struct mbk_binned_total_arguments {
+  MBK_POINTER(const mbk_u32) runs;
+  mbk_u32 strips;
+  mbk_u64 parts;
+  MBK_POINTER(mbk_u32) groups;
+} mbk_binned_total_arguments;
+
+typedef struct mbk_binned_offsets_arguments {
+  MBK_POINTER(mbk_u32) runs;
+  mbk_u32 strips;
+  mbk_u64 parts;
+  MBK_POINTER(const mbk_u32) strip_start;
+} mbk_binned_offsets_arguments;
+
+typedef struct mbk_binned_fill_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  mbk_u64 nnz;
+  mbk_u32 strips;
+  MBK_POINTER(const mbk_u32) runs, part_start;
+  MBK_POINTER(mbk_u16) strip_col;
+  MBK_POINTER(MBK_VALUE) strip_values;
+  MBK_POINTER(mbk_u32) target;
+  MBK_POINTER(mbk_u16) places;
+  mbk_u32 again;
+} mbk_binned_fill_arguments;
+
+/* The state of BINNED: SCAN's schedule, and the runs of nonzeros
+ * (spmv/gpu/binned/binned.cu). */
+typedef struct mbi_binned {
+  mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
+  int warp_tiles;                /* tiles per warp and part */
+  uint64_t strip, part_nonzeros; /* in columns; in nonzeros */
+  uint64_t strips, parts, items;
+  uint64_t groups, part_groups; /* groups of 32 bytes of products: in total, and in the largest
+                                 * part */
+  mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
+  void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
+} mbi_binned;
+
+#define MBI_BINNED_BUILD_THREADS 512
+#define MBI_BINNED_STEPS 8
+/* Groups of an item of phase 1: enough to pay for its strip of x. */
+#define MBI_BINNED_ITEM 4096u
+
+#endif
+
+/* Sizes of BINNED: strips, parts, threads and shared memory. */
+
+/* ---- Encode: strips and parts ------------------------------------------------------------ */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
+  return (mbi_binned *)plan->state;
+}
+
+/* Bytes of shared memory that wide strips and parts need. */
+#define MBI_BINNED_WIDE_SHARED 229376u
+
+MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
+  return 32 / mbi_type_size(plan->type);
+}
+
+/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
+ * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
+ * makes longer runs; it is chosen if short runs would be mostly padding. A GPU with little
+ * shared memory per block gets half. */
+static void mbi_binned_defaults(merbit_plan *plan) {
+  mbi_binned *b = mbi_binned_of(plan);
+  const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const int little = limit < MBI_BINNED_WIDE_SHARED;
+  const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
+  const uint64_t strip = little ? limit / 2 / size / 1024 * 1024 : 98304 / size;
+  const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
+  const int wide =
+      !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
+  b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
+      : wide                ? 2 * strip : strip;
+  b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
+  mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
+  mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+      : wide                        ? 1024 : little                      ? 256 : 512;
+}
+
+/* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
+MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
+  return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
+}
+
+/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
+ * and the groups of a part. */
+MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
+  return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
+      mbi_type_size(plan->type) + groups * 32;
+}
+
+/* Returns the bytes of shared memory for filling a part: three words per strip, and the part's
+ * columns. */
+MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
+  return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
+      mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
+}
+
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
+MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
+  mbi_binned *b = mbi_binned_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  merbit_context *context = plan->context;
+  const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
+  uint64_t full; /* bytes of a part without padding */
+  mbi_binned_defaults(plan);
+  if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
+      s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d, omega %d and block_threads %d; use 1 to 64, 1 to 8, and "
+        "a multiple of 32 up to 1024",
+        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads);
+  }
+  s->steps = MBI_BINNED_STEPS;
+  s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
+  b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
+  full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
+  s->resident = s->threads > 512 || 2 * full > limit ? 1 : 2;
+  b->strips = (plan->device.cols + b->strip - 1) / b->strip;
+  b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
+  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > limit) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " strips of columns and %" PRIu64
+        " parts are too many; use another plan_desc.method", b->strips, b->parts);
+  }
+  if (mbi_binned_multiply_shared(plan) > limit) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "a strip of %" PRIu64 " columns takes %" PRIu64
+        " bytes of shared memory, of which there are %" PRIu64 "; lower plan_desc.sigma",
+        b->strip, mbi_binned_multiply_shared(plan), limit);
+  }
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_scan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)mbi_binned_of(plan)->strip);
+  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", mbi_binned_of(plan)->warp_tiles);
+}
+
+MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
+  static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
+      "mbk_binned_offsets",  "mbk_binned_fill", "mbk_binned_multiply", "mbk_binned_sum"};
+  mbi_preamble preamble;
+  int i;
+  mbi_binned_preamble(plan, &preamble);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
+      &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 6; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+        &mbi_binned_of(plan)->kernels[i]));
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>spmv/gpu/binned/binned.c  CUDA: products by strips of columns, sums by parts of rows ==== */
+/* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
+ * spmv/gpu/binned/binned.cu describes the method. */
+
+/* ---- Build: count, place, fill ----------------------------------------------------------- */
+
+/* Launches build kernel `which`. */
+static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
+    uint64_t blocks, uint64_t shared, const void *arguments) {
+  void *kernel = mbi_binned_of(plan)->kernels[which];
+  MBI_TRY(mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared));
+  return mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
+      MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
+}
+
+/* Uploads a host array. */
+static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
+    const char *what, mbi_devptr *target) {
+  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
+}
+
+/* Computes part_start from the groups of the parts. */
+MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
+  mbi_binned *b = mbi_binned_of(plan);
+  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
+  uint64_t part;
+  for (part = 0; part < b->parts; part++) {
+    const uint32_t own = groups[part];
+    b->part_groups = own > b->part_groups ? own : b->part_groups;
+    groups[part] = (uint32_t)b->groups;
+    b->groups += own;
+  }
+  groups[b->parts] = (uint32_t)b->groups;
+  if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
+      mbi_binned_sum_shared(plan, b->part_groups) > most ||
+      mbi_binned_fill_shared(plan) > most) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " groups of products, %" PRIu64
+        " of them in one part, are too many; lower plan_desc.omega or use another "
+        "plan_desc.method", b->groups, b->part_groups);
+  }
+  return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
+}
+
+/* Computes the items of phase 1 from the groups of the strips, which become their first
+ * groups. */
+static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
+    uint32_t *items) {
+  mbi_binned *b = mbi_binned_of(plan);
+  uint64_t strip, sum = 0;
+  for (strip = 0; strip < b->strips; strip++) {
+    uint64_t left = groups[strip];
+    groups[strip] = (uint32_t)sum;
+    while (left > 0) {
+      const uint64_t own = left < MBI_BINNED_ITEM ? left : MBI_BINNED_ITEM;
+      uint32_t *const item = items + 3 * b->items++;
+      item[0] = (uint32_t)strip;
+      item[1] = (uint32_t)sum;
+      sum += own;
+      item[2] = (uint32_t)sum;
+      left -= own;
+    }
+  }
+  return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
+}
+
+/* Counts the runs and orders them for phase 1. `groups` and `host` have space for a word per
+ * strip, and for a word per part and one more; `host` also has space for the items. */
+static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
+  mbi_binned *b = mbi_binned_of(plan);
+  merbit_context *context = plan->context;
+  const uint64_t blocks =
+      (b->strips * 32 + MBI_BINNED_BUILD_THREADS - 1) / MBI_BINNED_BUILD_THREADS;
+  uint32_t strips = (uint32_t)b->strips;
+  mbk_binned_count_arguments count_arguments;
+  mbk_binned_total_arguments total_arguments;
+  mbk_binned_offsets_arguments offsets_arguments;
+  merbit_status status;
+  count_arguments.col_ind = plan->device.col_ind;
+  count_arguments.nnz = plan->device.nnz;
+  count_arguments.strips = strips;
+  count_arguments.runs = b->runs;
+  count_arguments.part_groups = groups;
+  status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
+      (b->strips + 1) * sizeof(uint32_t), &count_arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_binned_place_parts(plan, host);
+  }
+  if (status == MERBIT_OK) {
+    total_arguments.runs = b->runs;
+    total_arguments.strips = strips;
+    total_arguments.parts = b->parts;
+    total_arguments.groups = groups;
+    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_binned_place_strips(plan, host, host + b->strips);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
+  }
+  offsets_arguments.runs = b->runs;
+  offsets_arguments.strips = strips;
+  offsets_arguments.parts = b->parts;
+  offsets_arguments.strip_start = groups;
+  return status == MERBIT_OK
+      ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
+      : status;
+}
+
+/* Allocates the runs and their order. */
+static merbit_status mbi_binned_order(merbit_plan *plan) {
+  mbi_binned *b = mbi_binned_of(plan);
+  merbit_context *context = plan->context;
+  const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
+  /* There is at most one item per strip and one per full item, and each of an item's groups
+   * holds a nonzero. */
+  const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
+  mbi_devptr groups = 0;
+  void *host = NULL;
+  merbit_status status =
+      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
+        "the items of a plan", &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_binned_place(plan, groups, (uint32_t *)host);
+  }
+  mbi_device_release(context, groups);
+  mbi_release(context, host);
+  return status;
+}
+
+/* Launches the kernel that copies the matrix into strips; with `again` only its values. */
+static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
+  mbi_binned *b = mbi_binned_of(plan);
+  uint32_t strips = (uint32_t)b->strips;
+  mbk_binned_fill_arguments arguments;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.values = plan->device.values;
+  arguments.nnz = plan->device.nnz;
+  arguments.strips = strips;
+  arguments.runs = b->runs;
+  arguments.part_start = b->part_start;
+  arguments.strip_col = b->strip_col;
+  arguments.strip_values = b->values;
+  arguments.target = b->target;
+  arguments.places = b->places;
+  arguments.again = again;
+  return mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts, mbi_binned_fill_shared(plan),
+      &arguments);
+}
+
+static merbit_status mbi_binned_refresh(merbit_plan *plan) {
+  return mbi_binned_fill(plan, 1);
+}
+
+/* Stores the matrix in strips, in the order of the runs. */
+static merbit_status mbi_binned_store(merbit_plan *plan) {
+  mbi_binned *b = mbi_binned_of(plan);
+  merbit_context *context = plan->context;
+  const uint64_t size = mbi_type_size(plan->type), slots = b->groups * mbi_binned_group(plan);
+  const uint64_t value_bytes = mbi_value_bytes(plan);
+  const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
+  const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
+      b->groups * sizeof(uint32_t), places};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
+  /* The last tile's words are all loaded, also those without a nonzero. */
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
+  }
+  if (status == MERBIT_OK) {
+    const uint64_t streams =
+        slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
+    plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
+    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
+    status = mbi_binned_fill(plan, 0);
+  }
+  return status;
+}
+
+MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
+  mbi_binned *b = mbi_binned_of(plan);
+  merbit_context *context = plan->context;
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_binned_size(plan));
+  MBI_TRY(mbi_binned_specialise(plan));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  if (b->parts == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_binned_order(plan));
+  MBI_TRY(mbi_binned_store(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
+      (unsigned)mbi_binned_multiply_shared(plan)));
+  return mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
+}
+
+static void mbi_binned_destroy(merbit_plan *plan) {
+  mbi_binned *b = mbi_binned_of(plan);
+  mbi_device_release(plan->context, b->runs);
+  mbi_device_release(plan->context, b->part_start);
+  mbi_device_release(plan->context, b->item_list);
+  mbi_device_release(plan->context, b->strip_col);
+  mbi_scan_destroy(plan);
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+/* Returns the bytes of a product's scratch: the tiles' carries, then the products, which begin
+ * at a multiple of 32 bytes. */
+static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
+  return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
+}
+
+static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  mbi_binned *b = mbi_binned_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
+  /* In f64 dependent launches make the kernels up to 6% slower (H200). */
+  const int overlaps = plan->type == MERBIT_F32;
+  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
+  mbk_binned_multiply_arguments multiply_arguments;
+  mbk_binned_sum_arguments sum_arguments;
+  merbit_status status;
+  if (b->parts == 0) {
+    return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
+  }
+  multiply_arguments.items = b->item_list;
+  multiply_arguments.strip_col = b->strip_col;
+  multiply_arguments.values = b->values != 0 ? b->values : plan->device.values;
+  multiply_arguments.table = plan->device.table;
+  multiply_arguments.target = b->target;
+  multiply_arguments.x = x;
+  multiply_arguments.cols = plan->device.cols;
+  multiply_arguments.products = products;
+  multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  multiply_arguments.beta = mbi_plan_scalar(plan, beta);
+  status = mbi_device_launch_some(
+      plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  sum_arguments.part_start = b->part_start;
+  sum_arguments.products = products;
+  sum_arguments.places = b->places;
+  sum_arguments.by_row = plan->device.values;
+  sum_arguments.row_ends = s->row_ends;
+  sum_arguments.tile_row = s->tile_row;
+  sum_arguments.row_id = plan->nonempty.row_id;
+  sum_arguments.y = y;
+  sum_arguments.firsts = carries;
+  sum_arguments.tails = tails;
+  sum_arguments.nnz = plan->device.nnz;
+  sum_arguments.tiles = s->tiles;
+  sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
+  sum_arguments.beta = mbi_plan_scalar(plan, beta);
+  status = mbi_device_launch_some(
+      plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+      overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN) : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
+  info->omega = mbi_binned_of(plan)->warp_tiles;
+  info->block_threads = mbi_scan_of(plan)->threads;
+  info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
+}
+
+static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_binned *b = mbi_binned_of(plan);
+  const uint64_t slots = b->groups * mbi_binned_group(plan);
+  return snprintf(text, size,
+      "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
+      " nonzeros, %.1f%% of the slots filled, %d threads",
+      b->strips, b->strip, b->parts, b->part_nonzeros,
+      slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
+      mbi_scan_of(plan)->threads);
+}
+
+/* Returns the seconds of a product. Products are written and read; mixed reads and writes reach
+ * three quarters of the bandwidth. */
+MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
+    sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL};
+
+/* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
+/* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
+#ifndef MBI_GPU_BSR_H
+#define MBI_GPU_BSR_H
+// Arguments of the kernels in spmv/gpu/bsr/bsr.cu, for host and device.
+typedef struct mbk_bsr_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
+  MBK_POINTER(const mbk_i32) columns;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_MASK) masks;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 rows, cols, tiles;
+  mbk_scalar alpha, beta;
+} mbk_bsr_product_arguments;
+
+typedef struct mbk_bsr_fixup_arguments {
+  MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 tiles, empty_rows, rows;
+  mbk_scalar alpha, beta;
+} mbk_bsr_fixup_arguments;
+// Arguments of the kernels in spmv/gpu/bsr/build.cuh, for host and device.
+typedef struct mbk_bsr_schedule_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  mbk_u32 ranks;
+  mbk_u64 blocks, words, slots;
+  MBK_POINTER(mbk_u32) row_ends, slot_row;
+} mbk_bsr_schedule_arguments;
+
+typedef struct mbk_bsr_columns_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 blocks, tiles;
+  MBK_POINTER(mbk_i32) columns;
+} mbk_bsr_columns_arguments;
+
+typedef struct mbk_bsr_masks_arguments {
+  MBK_POINTER(const mbk_u64) mask_words;
+  mbk_u64 blocks, tiles;
+  MBK_POINTER(MBK_MASK) masks;
+} mbk_bsr_masks_arguments;
+
+typedef struct mbk_bsr_fill_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const mbk_u64) mask_words;
+  mbk_u64 cols, blocks, tiles;
+  MBK_POINTER(MBK_VALUE) packs;
+} mbk_bsr_fill_arguments;
+
+#define MBI_BSR_KERNELS 6
+
+/* The state of BSR: tiles of blocks. spmv/gpu/bsr/bsr.cu describes the layout. */
+typedef struct mbi_bsr_tiles {
+  int block_rows, block_cols;
+  int edge;                  /* 1: the last column of blocks extends beyond the matrix */
+  int split, lane_cols;      /* lanes per row of a block, and the columns of each */
+  int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
+  int together, slot_blocks; /* blocks of a slot: those loaded at once, and those in a tile */
+  int shuffled;              /* 1: the lanes of a slot load x together and pass it on by
+                              * shuffles */
+  int threads, resident;
+  uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
+  mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
+  void *
+      kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
+} mbi_bsr_tiles;
+
+#define MBI_BSR_BUILD_THREADS 256
+
+#endif
+
+/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
+ * of the blocks. */
+
+/* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
+  return (mbi_bsr_tiles *)plan->state;
+}
+
+#define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
+
+/* Bytes of entries that a lane has in flight, and that it has in a tile. Measured on an
+ * H200. */
+#ifndef MBI_BSR_GROUP_BYTES
+#define MBI_BSR_GROUP_BYTES 64
+#endif
+#ifndef MBI_BSR_TILE_BYTES
+#define MBI_BSR_TILE_BYTES 256
+#endif
+
+MBI_INTERNAL int mbi_ceiling(int a, int b) {
+  return (a + b - 1) / b;
+}
+
+/* Returns the least power of two of blocks for which a lane's entries fill whole packs. */
+static int mbi_bsr_least(int lane_cols, int pack) {
+  int together = 1;
+  while (together * lane_cols % pack != 0) {
+    together *= 2;
+  }
+  return together;
+}
+
+/* Returns the number of lanes per block row (1 to 32). More than one only if a group would be
+ * too long, or if the block is so flat that neighbouring lanes would read x far apart. */
+static int mbi_bsr_split(int rows, int cols, int size) {
+  const int pack = 16 / size;
+  int split = 1;
+  while (rows * split < 4 && cols % (2 * split) == 0 && cols / (2 * split) % pack == 0) {
+    split *= 2;
+  }
+  while (mbi_ceiling(cols, split) > 16 ||
+      mbi_bsr_least(mbi_ceiling(cols, split), pack) * mbi_ceiling(cols, split) >
+      MBI_BSR_GROUP_MOST) {
+    split *= 2;
+  }
+  return split;
+}
+
+/* Returns the elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
+static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
+  return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
+      : t->lane_cols % (16 / size) != 0                                            ? 2
+      : 16 / size;
+}
+
+/* Returns 1 if loading a block's x together and passing it on by shuffles of 4 bytes is cheaper
+ * than loading it in every lane. The cost is counted in lines of L1, for all slots. */
+static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
+  const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
+  return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
+}
+
+static void mbi_bsr_shape(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  const merbit_view *view = &plan->bsr.view;
+  const int size = (int)mbi_type_size(plan->type);
+  int group;
+  t->block_rows = view->block_rows;
+  t->block_cols = view->block_cols;
+  t->edge = view->cols % view->block_cols != 0;
+  t->split = mbi_bsr_split(t->block_rows, t->block_cols, size);
+  t->lane_cols = mbi_ceiling(t->block_cols, t->split);
+  t->strips = mbi_ceiling(t->block_rows * t->split, 32);
+  t->lanes = mbi_ceiling(t->block_rows, t->strips) * t->split;
+  t->slots = 32 / t->lanes;
+  t->together = mbi_bsr_least(t->lane_cols, 16 / size);
+  while (t->together * t->lane_cols * size < MBI_BSR_GROUP_BYTES &&
+      2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
+    t->together *= 2;
+  }
+  t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
+  t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
+  group = t->together * t->lane_cols * size;
+  t->resident = (group < 96 ? 1024 : group < 160 ? 768 : 512) / t->threads;
+  t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
+}
+
+/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
+ * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
+static void mbi_bsr_tile(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  const int size = (int)mbi_type_size(plan->type);
+  const int group = t->together * t->lane_cols * size;
+  const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
+  int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
+  while (groups > 1 &&
+      plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
+    groups = mbi_ceiling(groups, 2);
+  }
+  t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
+}
+
+/* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
+MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  merbit_context *context = plan->context;
+  uint64_t tile, warps;
+  mbi_bsr_shape(plan);
+  mbi_bsr_tile(plan);
+  if (t->slot_blocks < 1 || t->slot_blocks > 4096 || t->slot_blocks % t->together != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d; blocks of %d x %d take multiples of %d up to 4096",
+        t->slot_blocks, t->block_rows, t->block_cols, t->together);
+  }
+  if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", t->threads);
+  }
+  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
+        "each for itself%s", plan->desc.omega, t->block_rows, t->block_cols,
+        t->split > 1 ? "" : ", 2 for shuffles");
+  }
+  tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
+  t->tiles = (plan->device.nnz + tile - 1) / tile;
+  warps = (uint64_t)t->threads / 32;
+  t->blocks = (t->tiles * (uint64_t)t->strips + warps - 1) / warps;
+  t->empty_rows = plan->device.rows - plan->nonempty.count;
+  t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
+  if (!mbi_nonempty_fit(plan) || t->blocks > (uint64_t)INT32_MAX ||
+      t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " blocks in %" PRIu64
+        " rows of blocks are too many for the GPU; use another plan_desc.method",
+        plan->device.nnz, plan->device.rows);
+  }
+  t->words = (t->tiles * tile + 31) / 32;
+  t->groups = t->tiles * (uint64_t)t->strips * (uint64_t)(t->slot_blocks / t->together);
+  t->places = t->tiles * tile;
+  return MERBIT_OK;
+}
+
+/* Returns the number of stored entries, padding included. */
+MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
+  return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
+}
+
+MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
+  return t->groups * (uint64_t)(t->slots * t->lanes) *
+      (t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
+}
+
+/* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
+/* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
+ * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
+  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
+      plan->bsr.view.block_order == MERBIT_BLOCK_COLUMN_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_MASKED", plan->bsr.mask_words > 0);
+  mbi_preamble_define_int(preamble, "MBK_EDGE", t->edge);
+  mbi_preamble_define_int(preamble, "MBK_SPLIT", t->split);
+  mbi_preamble_define_int(preamble, "MBK_TOGETHER", t->together);
+  mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
+  mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_STREAMING", 1);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
+}
+
+static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
+      "mbk_bsr_fill",     "mbk_bsr_product", "mbk_bsr_fixup",    "mbk_bsr_masks"};
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
+  mbi_preamble preamble;
+  int i;
+  mbi_bsr_preamble(plan, &preamble);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
+  for (i = 0; i < kernels; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
+
+static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
+    uint64_t items, const void *arguments) {
+  return mbi_device_launch(plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
+      (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
+      MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
+}
+
+/* Builds row_ends and slot_row. */
+static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  uint32_t ranks = (uint32_t)plan->nonempty.count;
+  uint64_t slots = t->tiles * (uint64_t)t->slots;
+  mbk_bsr_schedule_arguments arguments;
+  arguments.row_start = plan->nonempty.row_start;
+  arguments.ranks = ranks;
+  arguments.blocks = plan->device.nnz;
+  arguments.words = t->words;
+  arguments.slots = slots;
+  arguments.row_ends = t->row_ends;
+  arguments.slot_row = t->slot_row;
+  return mbi_bsr_launch_build(plan, 0, "mbk_bsr_schedule",
+      t->words > slots + 1 ? t->words : slots + 1, &arguments);
+}
+
+static merbit_status mbi_bsr_columns(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  mbk_bsr_columns_arguments arguments;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.blocks = plan->device.nnz;
+  arguments.tiles = t->tiles;
+  arguments.columns = t->columns;
+  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, &arguments);
+}
+
+/* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
+ * of lanes. Both are kept: new values are placed by the first. */
+static merbit_status mbi_bsr_masks(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  merbit_context *context = plan->context;
+  const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+  const int upload = t->mask_words == 0;
+  mbk_bsr_masks_arguments arguments;
+  merbit_status status =
+      upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
+      : MERBIT_OK;
+  if (status == MERBIT_OK && upload) {
+    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
+  }
+  arguments.mask_words = t->mask_words;
+  arguments.blocks = plan->device.nnz;
+  arguments.tiles = t->tiles;
+  arguments.masks = t->masks;
+  return status != MERBIT_OK ? status : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+      t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
+}
+
+/* Copies the blocks in plan->device.values into the order in which products read them. Releases
+ * an array that the plan owns. */
+MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t cols = (uint64_t)plan->bsr.view.cols;
+  mbk_bsr_fill_arguments arguments;
+  merbit_status status;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = csr->values;
+  arguments.mask_words = t->mask_words;
+  arguments.cols = cols;
+  arguments.blocks = csr->nnz;
+  arguments.tiles = t->tiles;
+  arguments.packs = t->packs;
+  status =
+      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, &arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  if (status == MERBIT_OK && csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= entries * size;
+  }
+  return status;
+}
+
+/* Sets plan->device.values, borrowed or uploaded. */
+MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_view *view = &plan->bsr.view;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries = csr->nnz * (uint64_t)view->block_rows * (uint64_t)view->block_cols;
+  if (view->values == NULL) {
+    return MERBIT_OK;
+  }
+  if (view->memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
+        "blocks", csr, &csr->values, &csr->owns_values);
+  }
+  if (!mbi_device_owns(context, view->values)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
+        "give device pointers, or MERBIT_MEMORY_HOST", view->values);
+  }
+  csr->values = mbi_device_address(view->values);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  merbit_context *context = plan->context;
+  const uint64_t words = t->words * sizeof(uint32_t);
+  const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
+  const uint64_t columns = t->places * sizeof(int32_t);
+  const uint64_t packs =
+      plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
+  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  if (packs > 0) {
+    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
+  }
+  plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
+  plan->stream_bytes = words + slots + columns + packs +
+      2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  if (plan->bsr.mask_words > 0) {
+    plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
+        (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+    plan->stream_bytes += mbi_bsr_mask_bytes(t);
+  }
+  return MERBIT_OK;
+}
+
+/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
+ * failure the caller runs mbi_bsr_destroy. */
+MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_bsr_size(plan));
+  MBI_TRY(mbi_bsr_take_values(plan));
+  MBI_TRY(mbi_bsr_specialise(plan));
+  if (mbi_bsr_tiles_of(plan)->tiles == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_bsr_allocate(plan));
+  MBI_TRY(mbi_bsr_schedule(plan));
+  MBI_TRY(mbi_bsr_columns(plan));
+  if (plan->bsr.mask_words > 0) {
+    MBI_TRY(mbi_bsr_masks(plan));
+  }
+  return mbi_bsr_tiles_of(plan)->packs != 0 ? mbi_bsr_fill(plan)
+      : mbi_device_synchronize(plan->context, NULL);
+}
+
+MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  mbi_device_release(plan->context, t->row_ends);
+  mbi_device_release(plan->context, t->slot_row);
+  mbi_device_release(plan->context, t->columns);
+  mbi_device_release(plan->context, t->mask_words);
+  mbi_device_release(plan->context, t->masks);
+  mbi_device_release(plan->context, t->packs);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Returns the bytes of firsts and tails. */
+MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+    const void *alpha, const void *beta, mbi_devptr y, void *stream) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
+  mbk_bsr_fixup_arguments arguments;
+  arguments.slot_row = t->slot_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.empty_id = plan->nonempty.empty_id;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.y = y;
+  arguments.tiles = t->tiles;
+  arguments.empty_rows = t->empty_rows;
+  arguments.rows = rows;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
+  return mbi_device_launch_some(plan->context, t->kernels[4], "mbk_bsr_fixup",
+      (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
+      mbi_plan_start(plan, t->blocks > 0));
+}
+
+MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  mbk_bsr_product_arguments arguments;
+  merbit_status status;
+  arguments.row_ends = t->row_ends;
+  arguments.slot_row = t->slot_row;
+  arguments.row_id = plan->nonempty.row_id;
+  arguments.columns = t->columns;
+  arguments.values = t->packs;
+  arguments.masks = t->masks;
+  arguments.x = x;
+  arguments.y = y;
+  arguments.firsts = carries;
+  arguments.tails = tails;
+  arguments.rows = rows;
+  arguments.cols = cols;
+  arguments.tiles = t->tiles;
+  arguments.alpha = mbi_plan_scalar(plan, alpha);
+  arguments.beta = mbi_plan_scalar(plan, beta);
+  status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
+      t->threads, 0, stream, &arguments);
+  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
+      : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
+  info->omega = mbi_bsr_tiles_of(plan)->slots;
+  info->block_threads = mbi_bsr_tiles_of(plan)->threads;
+  info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
+}
+
+MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
+  const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
+  return snprintf(text, size,
+      "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
+      "in groups of %d%s, %d threads", plan->device.nnz, t->block_rows, t->block_cols,
+      stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
+      t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "", t->threads);
+}
+
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
+/* ==== >>spmv/gpu/cb/cb.h ================================================================== */
+#ifndef MBI_GPU_CB_H
+#define MBI_GPU_CB_H
+// Arguments of the kernels in spmv/gpu/cb/cb.cu, for host and device.
+typedef struct mbk_cb_product_arguments {
+  MBK_POINTER(const mbk_u64) task_block;
+  MBK_POINTER(const mbk_u32) task_target;
+  MBK_POINTER(const mbk_u64) words;
+  MBK_POINTER(const mbk_u32) first;
+  MBK_POINTER(const unsigned char) data;
+  MBK_POINTER(const MBK_VALUE) one;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) carries;
+  mbk_u64 rows, cols, tasks;
+  mbk_scalar alpha, beta;
+} mbk_cb_product_arguments;
+
+typedef struct mbk_cb_fixup_arguments {
+  MBK_POINTER(const mbk_u32) split_strip, split_part;
+  MBK_POINTER(const MBK_COMPUTE) carries;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 rows;
+  mbk_scalar alpha, beta;
+} mbk_cb_fixup_arguments;
+
+/* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
+typedef struct mbi_cb {
+  int threads, aggregated;
+  uint64_t limit; /* the most steps of a warp */
+  uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
+  mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
+  mbi_devptr task_block, task_target, split_strip, split_part;
+  void *product, *fixup; /* CUfunction */
+} mbi_cb;
+
+enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
+#define MBI_CB_SIDE 16
+#define MBI_CB_SPARSE 32 /* a block with fewer entries is super-sparse */
+#define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
+/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
+ * offset of its data in units of 8 bytes. Steps are those of the kernel: in COO the doublings
+ * until a segmented scan of 16 spans the longest row, in CSR the length of the longest row.
+ * Widths: 0, columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
+#define MBI_CB_WORD(count, form, steps, width, offset) \
+  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | \
+   (uint64_t)(width) << 20 | (offset) / 8 << 22)
+#define MBI_CB_COUNT(word) ((word)&511)
+#define MBI_CB_FORM(word) ((word) >> 9 & 3)
+#define MBI_CB_END ((uint64_t)1 << 19)
+/* Empty blocks after the last one, because the kernel reads ahead. */
+#define MBI_CB_SPARE 4
+typedef struct mbi_cb_format { /* on the host */
+  int aggregated;
+  uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
+  uint64_t *words;
+  uint32_t *first; /* column of each block */
+  unsigned char *data;
+  uint64_t limit, cut, tasks, parts, splits; /* spmv/gpu/cb/fill.c */
+  uint64_t *task_block;
+  uint32_t *task_target, *split_strip, *split_part;
+} mbi_cb_format;
+typedef struct mbi_cb_strip { /* counts, then starts */
+  uint64_t blocks, bytes, sparse;
+} mbi_cb_strip;
+typedef struct mbi_cb_options {
+  double aggregate;          /* the least share of super-sparse blocks for which columns are
+                              * aggregated */
+  uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
+  uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
+  int processors;            /* multiprocessors of the GPU */
+  int weighed;               /* 1: below coo_max a block is CSR if COO would take longer */
+} mbi_cb_options;
+typedef struct mbi_cb_build {
+  const merbit_view *from; /* host CSR, 32-bit columns */
+  const char *values;      /* as the plan stores them */
+  size_t value_bytes;      /* 0: a pattern */
+  const mbi_cb_options *options;
+  uint64_t strips;
+  int tasks;
+  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
+  mbi_cb_strip *strip[2]; /* of all columns; of aggregated columns */
+  mbi_cb_format *format;
+} mbi_cb_build;
+typedef struct mbi_cb_cursor {
+  const mbi_cb_build *build;
+  int aggregated, crowded; /* crowded: entries of the group share a place */
+  int form;
+  const uint64_t *keys; /* of the strip */
+  uint64_t count, group_to;
+  uint32_t columns[MBI_CB_SIDE]; /* of the group */
+  unsigned width;
+  uint64_t from, to; /* the block's keys */
+} mbi_cb_cursor;
+
+/* How strips are assigned to warps, in place of the paper's priority queue (section 3.4), which
+ * scatters neighbours over the GPU. Strips go to warps in their order: each warp takes as many
+ * as keep it within `limit` steps, or one strip of up to `cut` steps. A longer strip is cut
+ * into parts, one per warp. The GPU assigns thread blocks to free multiprocessors, which is
+ * list scheduling: the last one ends within the mean load plus one thread block's, which is
+ * also the bound of the queue (Graham, SIAM J. Appl. Math. 17, 1969). */
+#define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
+#define MBI_CB_LEAST_LIMIT 20
+
+#define MBI_CB_FIXUP_THREADS 512
+
+#endif
+
 /* Encodes a host CSR as CB-SpMV's blocks (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections
  * 3.1 to 3.3): strips of 16 rows in blocks of 16 columns, each stored as COO, CSR or dense. The
  * indices and values of a block lie together in one buffer at an aligned offset. With
@@ -28547,461 +28604,343 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_creat
     mbi_cb_destroy, mbi_cb_carry_bytes, mbi_cb_multiply, mbi_cb_info, mbi_cb_describe,
     mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL};
 
-/* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
-/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
- * converts on the GPU. */
+/* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
+/* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
+#ifndef MBI_GPU_HUBS_H
+#define MBI_GPU_HUBS_H
+// Arguments of the kernels in spmv/gpu/hubs/build.cuh, for host and device.
+typedef struct mbk_hubs_assign_arguments {
+  MBK_POINTER(const mbk_u32) counts;
+  mbk_u64 cols;
+  mbk_u32 least, room;
+  MBK_POINTER(mbk_i32) code;
+  MBK_POINTER(mbk_u32) hub_col, taken;
+} mbk_hubs_assign_arguments;
 
-#define MBI_VALUES_BLOCKS 1024
-#define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
-#define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
+typedef struct mbk_hubs_encode_arguments {
+  MBK_POINTER(const mbk_i32) col_ind;
+  mbk_u64 nnz;
+  MBK_POINTER(const mbk_i32) code;
+  MBK_POINTER(mbk_i32) codes;
+} mbk_hubs_encode_arguments;
+// Arguments of the kernels in spmv/gpu/hubs/hubs.cu, for host and device.
+typedef struct mbk_hubs_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(const mbk_i32) codes;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_COMPUTE) table;
+  MBK_POINTER(const mbk_u32) hub_col;
+  mbk_u32 hub_count;
+  MBK_POINTER(const MBK_VECTOR) x;
+  MBK_POINTER(MBK_VECTOR) y;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_hubs_product_arguments;
 
-typedef struct mbi_values_scratch { /* in GPU memory */
-  uint64_t changes[2], keys[MBI_VALUES_KEYS];
-  uint32_t against, distinct;
-  unsigned char number[MBI_VALUES_KEYS];
-} mbi_values_scratch;
+/* The state of HUBS: SCAN's schedule and the hubs (spmv/gpu/hubs/hubs.cu). */
+typedef struct mbi_hubs {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
+  uint64_t capacity;      /* the number of hubs that fit in shared memory */
+  uint32_t count;         /* the number of hubs found */
+  mbi_devptr hub_col, codes;
+  void *kernels[4]; /* CUfunction: assign, encode, product, sum */
+} mbi_hubs;
 
-#define MBI_VALUES_AT(search, field) ((search)->scratch + offsetof(mbi_values_scratch, field))
+#endif
 
-MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
-  return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
+/* HUBS on the host: finds the hubs, encodes the columns, launches the product.
+ * spmv/gpu/hubs/hubs.cu describes the method. */
+
+/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
+
+/* Returns the state of a plan by this method. */
+MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
+  return (mbi_hubs *)plan->state;
 }
 
-/* ---- Sizes ------------------------------------------------------------------------------- */
+#define MBI_HUBS_THREADS 1024
+/* Kilobytes of x in shared memory; the rest of it serves as L1. */
+#define MBI_HUBS_KILOBYTES 160
 
-/* Returns the bytes of the array of values in a form. */
-MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
-  const mbi_device_csr *csr = &plan->device;
-  const uint64_t size = mbi_type_size(plan->type);
-  switch (form) {
-  case MBI_VALUES_EQUAL:
-    return size;
-  case MBI_VALUES_SINGLE:
-    return csr->nnz * sizeof(float);
-  case MBI_VALUES_HALF:
-    return csr->nnz * sizeof(uint16_t);
-  case MBI_VALUES_TABLE:
-    return csr->nnz;
-  case MBI_VALUES_ROW:
-    return csr->rows * size;
-  case MBI_VALUES_COLUMN:
-    return csr->cols * size;
-  default:
-    return csr->nnz * size;
-  }
+MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
+  const uint64_t bytes =
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
+  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const uint64_t old =
+      (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
+  const uint64_t space = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return space / mbi_type_size(plan->type);
 }
 
-/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
- * none saves an eighth. */
-static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
-  static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
-      MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
-  const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
-  mbi_value_form best = MBI_VALUES_GENERAL;
-  uint64_t least = general - general / 8;
-  size_t i;
-  for (i = 0; i < sizeof order / sizeof order[0]; i++) {
-    const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
-    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
-        : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
-    if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
-      best = order[i];
-      least = bytes > 0 ? bytes - 1 : 0;
-    }
-  }
-  return best;
-}
-
-/* ---- Search for forms -------------------------------------------------------------------- */
-
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
-    const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
-  void *kernel = NULL;
-  const merbit_status status =
-      mbi_program_kernel(plan->context, search->program, name, &kernel);
-  return status != MERBIT_OK ? status
-      : mbi_device_launch(plan->context, kernel, name, blocks, 256,
-      (unsigned)shared, NULL, arguments);
-}
-
-static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
-  return mbi_device_download(plan->context, &search->against, MBI_VALUES_AT(search, against),
-      sizeof search->against);
-}
-
-/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
- * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
- * too. */
-MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-    mbi_devptr values, mbi_values_search *search) {
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
+MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
+  mbi_hubs *h = mbi_hubs_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
-  uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr keys, distinct, against;
-  mbk_forms_sample_arguments arguments;
-  merbit_status status;
-  memset(search, 0, sizeof *search);
-  search->program = program;
-  search->values = values;
-  status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
-      &search->scratch);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL);
+  s->pack = mbi_scan_widest(plan->type);
+  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
+  s->resident = 1;
+  h->capacity = mbi_hubs_capacity(plan);
+  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+      s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
+      s->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
+        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
+        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
+        MBI_HUBS_THREADS);
   }
-  keys = MBI_VALUES_AT(search, keys);
-  distinct = MBI_VALUES_AT(search, distinct);
-  against = MBI_VALUES_AT(search, against);
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = csr->row_ptr;
-    arguments.col_ind = csr->col_ind;
-    arguments.values = search->values;
-    arguments.rows = csr->rows;
-    arguments.nnz = csr->nnz;
-    arguments.wide = wide;
-    arguments.keys = keys;
-    arguments.distinct = distinct;
-    arguments.against = against;
-    status = mbi_values_launch(plan, search, "mbk_forms_sample",
-        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
-        MBI_VALUES_SAMPLE_SHARED, &arguments);
+  s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+        plan->device.nnz, s->tiles);
   }
-  return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
-}
-
-MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
-  mbi_device_release(plan->context, search->scratch);
-  mbi_device_release(plan->context, search->columns);
-}
-
-/* Checks for all values the forms that one value alone can rule out. */
-static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
-    mbi_value_form form) {
-  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
-  mbi_devptr against = MBI_VALUES_AT(search, against);
-  mbk_forms_check_arguments arguments;
-  arguments.values = search->values;
-  arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.asked = asked;
-  arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
-      0, &arguments);
-}
-
-static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
-  uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
-  mbi_devptr against = MBI_VALUES_AT(search, against);
-  mbk_forms_collect_arguments arguments;
-  arguments.values = search->values;
-  arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.keys = keys;
-  arguments.distinct = distinct;
-  arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_collect",
-      mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
-}
-
-/* Checks whether values are constant in every row, and completes search->against. */
-static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
-  const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
-  uint32_t wide = plan->type == MERBIT_F64;
-  uint64_t found[2] = {0, 0};
-  mbi_devptr changes = MBI_VALUES_AT(search, changes);
-  mbk_forms_changes_arguments arguments;
-  merbit_status status;
-  arguments.row_ptr = plan->device.row_ptr;
-  arguments.values = search->values;
-  arguments.rows = plan->device.rows;
-  arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.changes = changes;
-  status = mbi_values_launch(plan, search, "mbk_forms_changes",
-      mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(plan->context, found, changes, sizeof found);
+  s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  if (s->blocks > (uint64_t)context->device.multiprocessors) {
+    s->blocks = (uint64_t)context->device.multiprocessors;
   }
-  search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
-  return status;
-}
-
-/* Computes search->columns, and completes search->against by whether each nonzero has the value
- * of its column. */
-static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
-  const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
-  uint32_t wide = plan->type == MERBIT_F64;
-  mbi_devptr against = MBI_VALUES_AT(search, against);
-  mbk_forms_columns_arguments columns_arguments;
-  mbk_forms_differ_arguments differ_arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
-  }
-  if (status == MERBIT_OK) {
-    columns_arguments.col_ind = plan->device.col_ind;
-    columns_arguments.values = search->values;
-    columns_arguments.nnz = plan->device.nnz;
-    columns_arguments.wide = wide;
-    columns_arguments.by_column = search->columns;
-    status = mbi_values_launch(plan, search, "mbk_forms_columns",
-        mbi_values_blocks(plan->device.nnz), 0, &columns_arguments);
-  }
-  differ_arguments.col_ind = plan->device.col_ind;
-  differ_arguments.values = search->values;
-  differ_arguments.nnz = plan->device.nnz;
-  differ_arguments.wide = wide;
-  differ_arguments.by_column = search->columns;
-  differ_arguments.against = against;
-  return status == MERBIT_OK ? mbi_values_launch(plan, search, "mbk_forms_differ",
-      mbi_values_blocks(plan->device.nnz), 0, &differ_arguments) : status;
-}
-
-/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
- * tried. */
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
-    mbi_value_form form, int *have) {
-  *have = 0;
-  if ((search->against & MBI_FORM(form)) != 0) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, search)
-      : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, search)
-      : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, search)
-      : mbi_values_check(plan, search, form));
-  if (form != MBI_VALUES_ROW) {
-    MBI_TRY(mbi_values_answer(plan, search));
-  }
-  *have = (search->against & MBI_FORM(form)) == 0;
+  mbi_scan_size_rows(plan);
   return MERBIT_OK;
 }
 
-/* ---- Storing them ------------------------------------------------------------------------ */
+/* ---- Specialise -------------------------------------------------------------------------- */
 
-/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
- * number of each value in the order of the search's keys. */
-static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
-    mbi_devptr table) {
-  merbit_context *context = plan->context;
-  const uint64_t size = mbi_type_size(plan->type);
-  uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
-  unsigned char values[MBI_VALUES_MOST * sizeof(double)];
-  mbi_values_scratch scratch;
-  MBI_TRY(mbi_device_download(context, &scratch, search->scratch, sizeof scratch));
-  memset(values, 0, sizeof values);
-  memset(scratch.number, 0, sizeof scratch.number);
-  for (at = 0; at < MBI_VALUES_KEYS; at++) {
-    const uint64_t bits = ~scratch.keys[at];
-    if (scratch.keys[at] != 0 && count < MBI_VALUES_MOST) {
-      for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
-        sorted[place] = sorted[place - 1];
-      }
-      sorted[place] = bits;
-    }
-  }
-  for (at = 0; at < MBI_VALUES_KEYS; at++) {
-    for (place = 0; place < count && scratch.keys[at] != 0; place++) {
-      scratch.number[at] =
-          sorted[place] == ~scratch.keys[at] ? (unsigned char)place : scratch.number[at];
-    }
-  }
-  for (place = 0; place < count; place++) {
-    const uint32_t low = (uint32_t)sorted[place];
-    memcpy(values + place * size,
-        size == sizeof low ? (const void *)&low : (const void *)&sorted[place], (size_t)size);
-  }
-  MBI_TRY(mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size)));
-  return mbi_device_upload(context, MBI_VALUES_AT(search, number), scratch.number,
-      sizeof scratch.number);
+MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_scan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
 }
 
-/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
- * have. */
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
-    mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
-  mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
-  mbk_forms_number_arguments number_arguments;
-  mbk_forms_rows_arguments rows_arguments;
-  mbk_forms_shorten_arguments shorten_arguments;
-  merbit_status status = MERBIT_OK;
-  if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
-    return mbi_device_copy(context, stored,
-        form == MBI_VALUES_EQUAL ? search->values : search->columns,
-        (size_t)mbi_values_bytes(plan, form));
+static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
+      "mbk_hubs_sum"};
+  mbi_preamble preamble;
+  int i;
+  mbi_hubs_preamble(plan, &preamble);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_scan_kernels(plan));
+  for (i = 0; i < 4; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+        &mbi_hubs_of(plan)->kernels[i]));
   }
-  if (form == MBI_VALUES_TABLE) {
-    status = mbi_values_store_table(plan, search, table);
-    if (status == MERBIT_OK) {
-      number_arguments.values = search->values;
-      number_arguments.nnz = csr->nnz;
-      number_arguments.wide = wide;
-      number_arguments.keys = keys;
-      number_arguments.number = number;
-      number_arguments.shorter = stored;
-      status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
-          MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments);
-    }
-  } else if (form == MBI_VALUES_ROW) {
-    rows_arguments.row_ptr = csr->row_ptr;
-    rows_arguments.values = search->values;
-    rows_arguments.rows = csr->rows;
-    rows_arguments.wide = wide;
-    rows_arguments.by_row = stored;
-    status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
-        &rows_arguments);
-  } else {
-    shorten_arguments.values = search->values;
-    shorten_arguments.nnz = csr->nnz;
-    shorten_arguments.wide = wide;
-    shorten_arguments.half = half;
-    shorten_arguments.shorter = stored;
-    status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
-        0, &shorten_arguments);
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
-}
-
-/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
-static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
-    mbi_value_form form) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
-  const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
-  const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
-  mbi_devptr stored = 0, table = 0;
-  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
-  if (status == MERBIT_OK && table_bytes > 0) {
-    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_values_store(plan, search, form, stored, table);
-  }
-  if (status != MERBIT_OK) {
-    mbi_device_release(context, stored);
-    mbi_device_release(context, table);
-    return status;
-  }
-  if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
-    csr->bytes -= csr->nnz * size;
-  }
-  csr->values = stored;
-  csr->table = table;
-  csr->owns_values = 1;
-  csr->bytes += bytes + table_bytes;
-  csr->form = form;
   return MERBIT_OK;
 }
 
-/* Stores plan->device.values in the shortest of `forms` that they have. plan->nonempty must be
- * set. */
-MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
-  mbi_values_search search;
-  mbi_value_form form = MBI_VALUES_GENERAL;
-  int have = 0;
-  merbit_status status =
-      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &search);
-  while (status == MERBIT_OK && !have) {
-    forms &= ~search.against;
-    form = mbi_values_shortest(plan, forms);
-    if (form == MBI_VALUES_GENERAL) {
-      break;
-    }
-    status = mbi_values_have(plan, &search, form, &have);
-    forms &= ~MBI_FORM(form);
+/* Returns the bytes of shared memory of a product. */
+MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
+  const uint64_t count =
+      mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
+  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
+}
+
+/* ---- Launch: codes, products ------------------------------------------------------------- */
+
+static merbit_status mbi_hubs_encode(merbit_plan *plan) {
+  mbi_hubs *h = mbi_hubs_of(plan);
+  merbit_context *context = plan->context;
+  uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
+  /* The codes overwrite the counts, and the number of hubs overwrites the first bin after them:
+   * an allocation would take as long as a product. */
+  mbi_devptr code = plan->nonempty.column_counts;
+  mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
+  mbk_hubs_assign_arguments assign_arguments;
+  mbk_hubs_encode_arguments encode_arguments;
+  merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
+  plan->nonempty.columns_coded = 1;
+  if (status == MERBIT_OK) {
+    assign_arguments.counts = plan->nonempty.column_counts;
+    assign_arguments.cols = plan->device.cols;
+    assign_arguments.least = least;
+    assign_arguments.room = room;
+    assign_arguments.code = code;
+    assign_arguments.hub_col = h->hub_col;
+    assign_arguments.taken = taken;
+    status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+        (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, &assign_arguments);
   }
-  if (status == MERBIT_OK && have) {
-    status = mbi_values_take(plan, &search, form);
+  if (status == MERBIT_OK) {
+    encode_arguments.col_ind = plan->device.col_ind;
+    encode_arguments.nnz = plan->device.nnz;
+    encode_arguments.code = code;
+    encode_arguments.codes = h->codes;
+    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
+        mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, &encode_arguments);
   }
-  mbi_values_search_end(plan, &search);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
+    h->count = h->count < room ? h->count : room;
+  }
   return status;
 }
 
-/* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
-/* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
- * by them before a product, which then takes all values as ones. */
-
-#define MBI_COLUMNS_ALIGNMENT 256
-
-/* Returns the offset of the scaled x in a product's scratch, after the carries. */
-static uint64_t mbi_columns_place(const merbit_plan *plan) {
-  return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
-      MBI_COLUMNS_ALIGNMENT;
-}
-
-/* Returns the bytes of scratch that one product in flight needs. */
-MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
-  return plan->device.form == MBI_VALUES_COLUMN
-      ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
-      : plan->cuda->carry_bytes(plan);
-}
-
-/* Clears the pointers to what a method made on a device that is lost. */
-MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
-  mbi_release(plan->context, plan->state);
-  plan->state = NULL;
-  plan->schedule_bytes = plan->stream_bytes = 0;
-  memset(&plan->program, 0, sizeof plan->program);
-  plan->scale = NULL;
-}
-
-/* Builds the method's form of the matrix in plan->device. On failure the caller runs
- * mbi_method_destroy. */
-MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
-  merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
-      "the state of a method", &plan->state);
-  if (status == MERBIT_OK) {
-    memset(plan->state, 0, plan->cuda->state_bytes);
-    status = plan->cuda->create(plan);
+MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
+  mbi_hubs *h = mbi_hubs_of(plan);
+  merbit_context *context = plan->context;
+  const uint64_t codes = plan->device.nnz * sizeof(int32_t);
+  MBI_TRY(mbi_scan_nonempty(plan));
+  MBI_TRY(mbi_hubs_size(plan));
+  MBI_TRY(mbi_nonempty_columns(plan, h->capacity));
+  MBI_TRY(mbi_hubs_specialise(plan));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+      mbi_hubs_shared(plan, 0)));
+  MBI_TRY(mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+      mbi_hubs_shared(plan, 1)));
+  MBI_TRY(mbi_scan_schedule_create(plan));
+  {
+    mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
+    const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
+    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
   }
-  return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
-      ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale", &plan->scale)
-      : status;
-}
-
-/* Releases what mbi_method_create made. The plan may then take another method. */
-MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
-  if (plan->state != NULL) {
-    plan->cuda->destroy(plan);
+  if (plan->device.nnz > 0) {
+    MBI_TRY(mbi_hubs_encode(plan));
   }
-  mbi_method_forget(plan);
+  plan->schedule_bytes += codes + h->capacity * sizeof(uint32_t);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return MERBIT_OK;
 }
 
-/* Returns whether the host knows that alpha is zero. */
-MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
-      mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+static void mbi_hubs_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
+  mbi_scan_destroy(plan);
 }
 
-/* Computes y = alpha A x + beta y. */
-MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
-    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+    mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  mbi_hubs *h = mbi_hubs_of(plan);
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  mbk_hubs_product_arguments arguments;
   merbit_status status = MERBIT_OK;
-  if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
-    mbi_devptr scaled = scratch + mbi_columns_place(plan);
-    mbk_values_scale_arguments arguments;
-    arguments.by_column = plan->device.values;
+  if (s->blocks > 0) {
+    arguments.row_ends = s->row_ends;
+    arguments.tile_row = s->tile_row;
+    arguments.row_id = plan->nonempty.row_id;
+    arguments.codes = h->codes;
+    arguments.values = plan->device.values;
+    arguments.table = plan->device.table;
+    arguments.hub_col = h->hub_col;
+    arguments.hub_count = h->count;
     arguments.x = x;
-    arguments.cols = plan->device.cols;
-    arguments.scaled = scaled;
+    arguments.y = y;
+    arguments.firsts = carries;
+    arguments.tails = tails;
+    arguments.nnz = plan->device.nnz;
+    arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-        mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments);
-    x = scaled;
+    status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
+        adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
+        s->threads, mbi_hubs_shared(plan, adds), stream, &arguments);
   }
-  return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
-      : status;
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+      mbi_plan_start(plan, s->blocks > 0)) : status;
 }
 
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
+  mbi_scan_info(plan, info);
+  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
+}
+
+static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
+      " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
+      mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
+      100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows,
+      mbi_scan_of(plan)->threads);
+}
+
+/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
+ * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
+MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
+      ? t.vectors + t.stream +
+      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors : HUGE_VAL;
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe,  NULL,
+    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL};
+
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
+/* ==== >>spmv/gpu/many/many.h ============================================================== */
+#ifndef MBI_GPU_MANY_H
+#define MBI_GPU_MANY_H
+// Arguments of the kernels in spmv/gpu/many/copies.cuh, for host and device.
+typedef struct mbk_many_collect_arguments {
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u64 ldx, cols;
+  MBK_POINTER(MBK_VECTOR) copy;
+  mbk_scalar alpha, beta;
+} mbk_many_collect_arguments;
+
+typedef struct mbk_many_spread_arguments {
+  MBK_POINTER(const MBK_VECTOR) copy;
+  mbk_u64 rows;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy;
+  mbk_scalar alpha, beta;
+} mbk_many_spread_arguments;
+// Arguments of the kernels in spmv/gpu/many/many.cu, for host and device.
+typedef struct mbk_many_product_arguments {
+  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u32 x_step;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy;
+  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbk_u64 nnz, tiles;
+  mbk_scalar alpha, beta;
+} mbk_many_product_arguments;
+
+typedef struct mbk_many_fixup_arguments {
+  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
+  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy, tiles, empty_rows;
+  mbk_scalar alpha, beta;
+} mbk_many_fixup_arguments;
+// Arguments of the kernels in spmv/gpu/many/rows.cu, for host and device.
+typedef struct mbk_rows_many_arguments {
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_i32) col_ind;
+  MBK_POINTER(const MBK_VALUE) values;
+  MBK_POINTER(const MBK_VECTOR) x;
+  mbk_u32 x_step;
+  MBK_POINTER(MBK_VECTOR) y;
+  mbk_u64 ldy, rows, nnz;
+  mbk_scalar alpha, beta;
+} mbk_rows_many_arguments;
+
+/* The state of MANY: SCAN's schedule, and how lanes share columns of X
+ * (spmv/gpu/many/lane.cuh). */
+typedef struct mbi_many {
+  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
+  int width;              /* columns that are multiplied: the vectors, and padding in copies */
+  int span;               /* columns that a lane loads at once */
+  int team;               /* lanes per nonzero */
+  int words;              /* nonzeros of a run, divided by 32 */
+  int piece;              /* nonzeros of a run that are staged at once */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0: runs */
+  int unroll, threads, resident;
+  unsigned shared;                /* bytes of shared memory of a block */
+  void *loose, *collect, *spread; /* CUfunction */
+} mbi_many;
+
+/* Bytes of the host buffer for pieces that are not contiguous. */
+#define MBI_MANY_BOUNCE 65536
+
+#endif
+
 /* Sizes for several vectors: columns per lane, teams, runs or rows, threads and shared
  * memory. */
 
@@ -29472,6 +29411,77 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
     mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL,
     MBI_FORMS_CHEAP, NULL, 0, NULL};
+
+/* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
+/* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
+ * by them before a product, which then takes all values as ones. */
+
+#define MBI_COLUMNS_ALIGNMENT 256
+
+/* Returns the offset of the scaled x in a product's scratch, after the carries. */
+static uint64_t mbi_columns_place(const merbit_plan *plan) {
+  return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
+      MBI_COLUMNS_ALIGNMENT;
+}
+
+/* Returns the bytes of scratch that one product in flight needs. */
+MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_COLUMN
+      ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
+      : plan->cuda->carry_bytes(plan);
+}
+
+/* Clears the pointers to what a method made on a device that is lost. */
+MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
+  mbi_release(plan->context, plan->state);
+  plan->state = NULL;
+  plan->schedule_bytes = plan->stream_bytes = 0;
+  memset(&plan->program, 0, sizeof plan->program);
+  plan->scale = NULL;
+}
+
+/* Builds the method's form of the matrix in plan->device. On failure the caller runs
+ * mbi_method_destroy. */
+MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
+  merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
+      "the state of a method", &plan->state);
+  if (status == MERBIT_OK) {
+    memset(plan->state, 0, plan->cuda->state_bytes);
+    status = plan->cuda->create(plan);
+  }
+  return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
+      ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale", &plan->scale)
+      : status;
+}
+
+/* Releases what mbi_method_create made. The plan may then take another method. */
+MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
+  if (plan->state != NULL) {
+    plan->cuda->destroy(plan);
+  }
+  mbi_method_forget(plan);
+}
+
+/* Computes y = alpha A x + beta y. */
+MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
+    const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
+  merbit_status status = MERBIT_OK;
+  if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
+    mbi_devptr scaled = scratch + mbi_columns_place(plan);
+    mbk_values_scale_arguments arguments;
+    arguments.by_column = plan->device.values;
+    arguments.x = x;
+    arguments.cols = plan->device.cols;
+    arguments.scaled = scaled;
+    arguments.alpha = mbi_plan_scalar(plan, alpha);
+    arguments.beta = mbi_plan_scalar(plan, beta);
+    status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
+        mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments);
+    x = scaled;
+  }
+  return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
+      : status;
+}
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
 /* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
@@ -30619,38 +30629,34 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
 MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
-/* The table of methods. A new method needs a folder with its mbi_cuda_method or mbi_cpu_method,
- * a value of merbit_method and a row here. */
+/* The table of methods, written from METHODS of gen/tables.py. */
 
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
 
-#define MBI_METHOD_ROW(name, text) MERBIT_METHOD_##name, text, "MERBIT_METHOD_" #name
-#define MBI_STUDY_ROW(name, text) MERBIT_METHOD_##name, text, text
-
-/* clang-format off */
 static const mbi_method mbi_methods[] = {
-  /* method, names; what it supports; on CUDA; on the CPU */
-  {MBI_METHOD_ROW(AUTO, "auto"), MBI_TAKES_ALL | MBI_TAKES_VECTORS, NULL, NULL},
-  {MBI_METHOD_ROW(REFERENCE, "reference"), MBI_TAKES_ALL | MBI_SEQUENTIAL,
-   NULL, &mbi_reference_method},
-  {MBI_METHOD_ROW(MERGE, "merge"), MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
-   &mbi_merge_path_method, &mbi_merge_method},
-  {MBI_METHOD_ROW(MERBIT, "merbit"), MBI_TAKES_REORDERING, &mbi_merbit_method, NULL},
-  {MBI_METHOD_ROW(SCAN, "scan"), MBI_TAKES_ALL, &mbi_scan_method, NULL},
-  {MBI_METHOD_ROW(ROWS, "rows"), MBI_TAKES_ALL, &mbi_rows_method, NULL},
-  {MBI_METHOD_ROW(SLICED, "sliced"), MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT,
-   &mbi_sliced_method, NULL},
-  {MBI_METHOD_ROW(BINNED, "binned"), MBI_TAKES_REORDERING, &mbi_binned_method, NULL},
-  {MBI_METHOD_ROW(BSR, "bsr"), MBI_OF_BLOCKS, &mbi_bsr_method, &mbi_blocks_method},
-  {MBI_METHOD_ROW(CB, "cb"), MBI_TAKES_REORDERING, &mbi_cb_method, NULL},
-  {MBI_METHOD_ROW(HUBS, "hubs"), MBI_TAKES_REORDERING, &mbi_hubs_method, NULL},
-  {MBI_METHOD_ROW(SORTED, "sorted"), MBI_TAKES_REORDERING, NULL, &mbi_sorted_method},
-  {MBI_METHOD_ROW(MANY, "many"), MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
-   &mbi_many_method, NULL},
-  {MBI_METHOD_ROW(SYMMETRIC, "symmetric"), MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
+    {MERBIT_METHOD_AUTO, "auto", "MERBIT_METHOD_AUTO", MBI_TAKES_ALL | MBI_TAKES_VECTORS,
+     NULL, NULL}, {MERBIT_METHOD_REFERENCE, "reference", "MERBIT_METHOD_REFERENCE",
+     MBI_TAKES_ALL | MBI_SEQUENTIAL, NULL, &mbi_reference_method},
+    {MERBIT_METHOD_MERGE, "merge", "MERBIT_METHOD_MERGE", MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
+     &mbi_merge_path_method, &mbi_merge_method},
+    {MERBIT_METHOD_MERBIT, "merbit", "MERBIT_METHOD_MERBIT", MBI_TAKES_REORDERING,
+     &mbi_merbit_method, NULL}, {MERBIT_METHOD_SCAN, "scan", "MERBIT_METHOD_SCAN",
+     MBI_TAKES_ALL, &mbi_scan_method, NULL}, {MERBIT_METHOD_ROWS, "rows", "MERBIT_METHOD_ROWS",
+     MBI_TAKES_ALL, &mbi_rows_method, NULL},
+    {MERBIT_METHOD_SLICED, "sliced", "MERBIT_METHOD_SLICED",
+     MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT, &mbi_sliced_method, NULL},
+    {MERBIT_METHOD_BINNED, "binned", "MERBIT_METHOD_BINNED", MBI_TAKES_REORDERING,
+     &mbi_binned_method, NULL}, {MERBIT_METHOD_BSR, "bsr", "MERBIT_METHOD_BSR", MBI_OF_BLOCKS,
+     &mbi_bsr_method, &mbi_blocks_method}, {MERBIT_METHOD_CB, "cb", "MERBIT_METHOD_CB",
+     MBI_TAKES_REORDERING, &mbi_cb_method, NULL},
+    {MERBIT_METHOD_HUBS, "hubs", "MERBIT_METHOD_HUBS", MBI_TAKES_REORDERING,
+     &mbi_hubs_method, NULL}, {MERBIT_METHOD_SORTED, "sorted", "MERBIT_METHOD_SORTED",
+     MBI_TAKES_REORDERING, NULL, &mbi_sorted_method},
+    {MERBIT_METHOD_MANY, "many", "MERBIT_METHOD_MANY", MBI_TAKES_REORDERING | MBI_TAKES_VECTORS,
+     &mbi_many_method, NULL}, {MERBIT_METHOD_SYMMETRIC, "symmetric", "MERBIT_METHOD_SYMMETRIC",
+     MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
-/* clang-format on */
 
 /* Returns row i of the table, or NULL after the last one. */
 MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {

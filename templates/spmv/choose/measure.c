@@ -4,6 +4,7 @@
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"

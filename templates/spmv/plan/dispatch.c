@@ -55,12 +55,6 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   mbi_method_forget(plan);
 }
 
-/* Returns whether the host knows that alpha is zero. */
-MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
-         mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
-}
-
 /* Computes y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                                                const void *alpha, mbi_devptr x,

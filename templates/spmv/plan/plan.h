@@ -1,18 +1,7 @@
 #ifndef MBI_PLAN_H
 #define MBI_PLAN_H
 #include "spmv/cpu/cpu.h"
-#include "spmv/gpu/merbit/merbit.h"
-#include "spmv/gpu/scan/scan.h"
-#include "spmv/gpu/rows/rows.h"
-#include "spmv/gpu/merge/merge.h"
-#include "spmv/gpu/sliced/sliced.h"
-#include "spmv/gpu/binned/binned.h"
-#include "spmv/gpu/bsr/bsr.h"
-#include "spmv/gpu/hubs/hubs.h"
-#include "spmv/gpu/cb/cb.h"
-#include "spmv/gpu/many/many.h"
 #include "spmv/stages/stages.h"
-#include "spmv/study/study.h"
 
 /* What the library's own iterations ask of a plan; all zero for a user's plan. */
 typedef struct mbi_plan_making {
@@ -117,6 +106,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo);
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host);
 /* spmv/plan/types.c */
+MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha);
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan);
@@ -137,7 +127,6 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan);
-MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha);
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                                                const void *alpha, mbi_devptr x,
                                                const void *beta, mbi_devptr y, void *stream);

@@ -32,6 +32,12 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
   return made;
 }
 
+/* Returns whether the host knows that alpha is zero. */
+MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
+  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
+         mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+}
+
 /* Returns the number of vectors that a product multiplies. */
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;

@@ -49,18 +49,14 @@ MBI_INTERNAL void mbi_study_multiply_f32(const merbit_plan *plan, void *scratch,
 /* spmv/study/bsr_study.c */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble);
-extern const mbi_cuda_method mbi_bsr_study_method;
 /* spmv/study/row_study.c */
 MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan);
-extern const mbi_cuda_method mbi_warp_loop_method;
-extern const mbi_cuda_method mbi_warp_tiled_method;
 /* spmv/study/split_study.c */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan);
 MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble);
-extern const mbi_cuda_method mbi_split_method;
 #endif /* MBI_SEPARATE */
 
 #endif

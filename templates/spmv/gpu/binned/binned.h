@@ -36,7 +36,6 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups);
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan);
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan);
-extern const mbi_cuda_method mbi_binned_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -43,8 +43,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
                                             mbi_devptr y, void *stream);
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info);
 MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size);
-/* spmv/gpu/bsr/method.c */
-extern const mbi_cuda_method mbi_bsr_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -109,7 +109,6 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 /* spmv/gpu/cb/cb.c */
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options);
 MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble);
-extern const mbi_cuda_method mbi_cb_method;
 #endif /* MBI_SEPARATE */
 
 #endif

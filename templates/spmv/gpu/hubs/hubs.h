@@ -23,7 +23,6 @@ MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds);
 MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info);
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan);
-extern const mbi_cuda_method mbi_hubs_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -36,7 +36,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
                                              const void *alpha, mbi_devptr x, uint64_t ldx,
                                              const void *beta, mbi_devptr y, uint64_t ldy,
                                              void *stream);
-extern const mbi_cuda_method mbi_many_method;
 #endif /* MBI_SEPARATE */
 
 #endif

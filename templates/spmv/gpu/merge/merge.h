@@ -25,7 +25,6 @@ MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds);
 MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info);
-extern const mbi_cuda_method mbi_merge_path_method;
 #endif /* MBI_SEPARATE */
 
 #endif

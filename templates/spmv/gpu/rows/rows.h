@@ -18,7 +18,6 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan);
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan);
-extern const mbi_cuda_method mbi_rows_method;
 #endif /* MBI_SEPARATE */
 
 #endif

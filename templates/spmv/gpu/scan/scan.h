@@ -52,7 +52,6 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta);
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info);
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan);
-extern const mbi_cuda_method mbi_scan_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -29,7 +29,6 @@ MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *pre
 MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s);
 MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan);
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan);
-extern const mbi_cuda_method mbi_sliced_method;
 #endif /* MBI_SEPARATE */
 
 #endif
