@@ -2935,7 +2935,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 /* The embedded kernel texts: their number, and a hash of all of them, which is part of a
  * cubin's key. */
 #define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "9c053266245a807a5e95b7e9ea2ba85c1aeca066769d6430de325e2f14d1c047"
+#define MBI_KERNEL_HASH "9f49747a789559377ff40f9a80d82dab8d3ee7ae1f35b1e357ee3f71e6f25ee2"
 
 typedef struct mbi_source {
   const char *name; /* the name by which kernels include it */
@@ -7546,7 +7546,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {\n"
 "for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n\n"
+"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n"
 "#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
@@ -7595,7 +7595,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
 "} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
 "if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
-"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n\n"
+"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
@@ -8495,7 +8495,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "} else if (!(mbk_half_value(mbk_half_of(single)) == single)) {\nagainst = MBK_FORM_HALF;\n}\n"
 "return against |\n"
 "(mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL\n: 0);\n"
-"}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
+"}\n\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
 "return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n}\n\n\n"
 "MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {\n"
 "mbk_u32 at = mbk_forms_slot(key);\nfor (int i = 0; i < MBK_KEYS_TRIES; i++) {\n"
@@ -14822,7 +14822,7 @@ typedef struct mbi_cuda_method {
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 
-/* What AUTO finds out about a CSR on the CPU. */
+/* AUTO's findings about a CSR on the CPU. */
 typedef struct mbi_cpu_sample {
   int equal; /* all values are equal, or it is a pattern */
   int block; /* rows and columns of the full blocks of which it consists; 1: none */
@@ -14850,8 +14850,8 @@ typedef struct mbi_cpu_method {
   double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
 } mbi_cpu_method;
 
-/* What a method supports beside f64 or f32, plus-times and one vector, and its other
- * properties. */
+/* Properties of a method: what it supports in addition to f64 or f32, plus-times and one
+ * vector, and others. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
   MBI_TAKES_SEMIRINGS = 2,   /* semirings other than plus-times */
@@ -17124,7 +17124,7 @@ enum {
 
 #endif
 
-/* What the library's own iterations ask of a plan; all zero for a user's plan. */
+/* The requests of the library's own iterations to a plan; all zero for a user's plan. */
 typedef struct mbi_plan_making {
   int dual;          /* 1: dual-buffer commit */
   const char *after; /* mbi_epilogue.after; NULL: none */
@@ -17846,7 +17846,8 @@ static int mbi_epilogue_same(const char *a, const char *b) {
 }
 
 /* Returns the function for an epilogue of these expressions, or NULL. */
-MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, merbit_type type) {
+MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
+    merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
     if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
@@ -18755,7 +18756,8 @@ static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *samp
   return mbi_cpu_seconds(plan, entry, lengthy ? 0.7 : 3.5);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
+MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {
+    NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
 
 static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -18764,7 +18766,8 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
 }
 
 /* REFERENCE: the sequential loop of spmv/cpu/reference.c. */
-MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {
+    NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
 /* Products whose values are complex, or shorter than their sums: MERGE, and REFERENCE as its
@@ -19435,7 +19438,8 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {
+    NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
 /* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c
@@ -20081,8 +20085,8 @@ MBI_INTERNAL size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
 
 /* Computes y = (alpha (x) A x) (+) (beta (x) y) by plan->method. The result depends on the
  * number of tasks, not on which threads take them. */
-MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
-    const void *x, const mbi_scalar *beta, void *y) {
+MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch,
+    const mbi_scalar *alpha, const void *x, const mbi_scalar *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
   } else {
@@ -20097,7 +20101,8 @@ static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const v
       y);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {
+    NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
 /* SORTED: rows sorted by length within windows. This is the sigma of SELL-C-sigma (M. Kreutzer
@@ -21597,7 +21602,9 @@ static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
   return mbi_cpu_seconds(plan, entry, 0.7);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply, mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
+MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {
+    mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
+    mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
 /* Puts each task's part of the matrix on the memory node of the thread that takes it: section
@@ -22533,7 +22540,8 @@ static int64_t mbi_blocks_stream_bytes(const merbit_plan *plan) {
 }
 
 /* Writes the plan's description. */
-static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char *text, size_t size) {
+static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char *text,
+    size_t size) {
   const merbit_view *bsr = &plan->bsr.view;
   return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
       " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
@@ -22555,7 +22563,10 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
       : HUGE_VAL;
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
+MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {
+    mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes,
+    mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL,
+    mbi_blocks_cost};
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
 /* MANY on the CPU: Y = alpha A X + beta Y for several vectors, which reads the matrix once for
@@ -23619,7 +23630,8 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {
+    NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
 /* Converts plan->view to what the method reads: a CSR with 32-bit columns in plan->csr, or
@@ -30626,7 +30638,9 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
         *(const double *)beta, (double *)y); }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {
+    mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL,
+    NULL, NULL, NULL};
 
 /* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
 /* The table of methods, written from METHODS of gen/tables.py. */
@@ -33925,8 +33939,8 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// Where z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback
-// of its own.
+// Places where z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or
+// callback of its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2
@@ -34316,7 +34330,7 @@ typedef struct mbk_solve_open_arguments {
   double tolerance, shrink, epsilon;
 } mbk_solve_open_arguments;
 
-// What every step and every fused kernel of a solver takes.
+// The arguments of every step and every fused kernel of a solver.
 typedef struct mbk_solve_step_arguments {
   mbi_solve_vectors v;
   mbk_i64 n;
@@ -34368,7 +34382,7 @@ typedef struct mbi_step {
 #define MBI_SOLVE_BLOCK_MOST 32     /* the most rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* Ends of a solve beside those of merbit_stop. */
+/* Ends of a solve in addition to those of merbit_stop. */
 #define MBI_SOLVE_ON (-1)        /* it goes on */
 #define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
 /* Values of solver->alias. */
@@ -38304,7 +38318,7 @@ typedef struct mbi_weights {
 
 // Indices in state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
-// What the next iteration gives to each unit of the teleport distribution.
+// The amount that the next iteration gives to each unit of the teleport distribution.
 #define MBI_PAGERANK_BASE 1
 // Factor of the power method's ranks in the next ranks: the relaxation factor.
 #define MBI_PAGERANK_RELAX 2
@@ -38324,7 +38338,7 @@ typedef struct mbi_weights {
 // Iterations that relaxation has lost, compared with the power method.
 #define MBI_PAGERANK_LOST 15
 
-// Values of state.stop beside those of merbit_stop.
+// Values of state.stop in addition to those of merbit_stop.
 #define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
 // Iterations without a new smallest change that end the iteration. Apart from rounding errors,
@@ -39543,7 +39557,7 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39625,7 +39639,7 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39739,7 +39753,7 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -39821,7 +39835,7 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;

@@ -57,7 +57,7 @@ typedef struct mbi_step {
 #define MBI_SOLVE_BLOCK_MOST 32     /* the most rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* Ends of a solve beside those of merbit_stop. */
+/* Ends of a solve in addition to those of merbit_stop. */
 #define MBI_SOLVE_ON (-1)        /* it goes on */
 #define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
 /* Values of solver->alias. */

@@ -36,8 +36,8 @@
 #define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// Where z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback
-// of its own.
+// Places where z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or
+// callback of its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2

@@ -5,7 +5,7 @@ typedef struct mbk_solve_open_arguments {
   double tolerance, shrink, epsilon;
 } mbk_solve_open_arguments;
 
-// What every step and every fused kernel of a solver takes.
+// The arguments of every step and every fused kernel of a solver.
 typedef struct mbk_solve_step_arguments {
   mbi_solve_vectors v;
   mbk_i64 n;

@@ -1,5 +1,5 @@
-// Kernels of PageRank beside its products: weights of vertices, first ranks, the scalar part of
-// an iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang,
+// Kernels of PageRank besides its products: weights of vertices, first ranks, the scalar part
+// of an iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang,
 // "MERBIT: A GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W. W
 // is the sum of the weights of all edges that leave a vertex, or -1 if there are none. The
 // epilogue of the product computes the new z, its L1 change and the mass of dangling vertices,

@@ -4,7 +4,7 @@
 
 // Indices in state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
-// What the next iteration gives to each unit of the teleport distribution.
+// The amount that the next iteration gives to each unit of the teleport distribution.
 #define MBI_PAGERANK_BASE 1
 // Factor of the power method's ranks in the next ranks: the relaxation factor.
 #define MBI_PAGERANK_RELAX 2
@@ -24,7 +24,7 @@
 // Iterations that relaxation has lost, compared with the power method.
 #define MBI_PAGERANK_LOST 15
 
-// Values of state.stop beside those of merbit_stop.
+// Values of state.stop in addition to those of merbit_stop.
 #define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
 // Iterations without a new smallest change that end the iteration. Apart from rounding errors,

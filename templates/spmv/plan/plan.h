@@ -3,7 +3,7 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/stages/stages.h"
 
-/* What the library's own iterations ask of a plan; all zero for a user's plan. */
+/* The requests of the library's own iterations to a plan; all zero for a user's plan. */
 typedef struct mbi_plan_making {
   int dual;          /* 1: dual-buffer commit */
   const char *after; /* mbi_epilogue.after; NULL: none */

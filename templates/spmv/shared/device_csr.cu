@@ -42,8 +42,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a
   }
 }
 
-// ---- Non-empty rows
-// --------------------------------------------------------------------------
+// ---- Non-empty rows -------------------------------------------------------------------------
 
 // Rows per block of the two kernels below: four for each of 256 threads.
 #define MBK_ROWS_PER_BLOCK 1024
@@ -169,8 +168,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments
   }
 }
 
-// ---- Columns with many nonzeros
-// --------------------------------------------------------------
+// ---- Columns with many nonzeros -------------------------------------------------------------
 
 // Adds the nonzeros of a sample, every `stride`th run of 32, to counts[column]; counts must be
 // zero before. Launch: any grid of 256 threads.
@@ -217,7 +215,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {
   }
 }
 
-// ---- A hash of the structure --------------------------------------------------------------
+// ---- A hash of the structure ----------------------------------------------------------------
 
 // Returns a number and its place mixed into 64 bits (the finaliser of SplitMix64: Steele, Lea,
 // Flood, OOPSLA 2014).
@@ -248,7 +246,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {
   }
 }
 
-// ---- Blocks -------------------------------------------------------------------------------
+// ---- Blocks ---------------------------------------------------------------------------------
 
 // The candidate sizes 2 to 16 of a block: bit n stands for n rows, or n columns.
 #define MBK_BLOCK_SHAPES 0x1fffcu

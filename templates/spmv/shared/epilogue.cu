@@ -92,7 +92,7 @@ MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u3
   return pack;
 }
 
-// ---- Sums ---------------------------------------------------------------------------------
+// ---- Sums -----------------------------------------------------------------------------------
 
 // Adds up the sums over the warp; complete in its first lane.
 MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {
@@ -177,7 +177,7 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 #endif
 }
 
-// ---- Launch -------------------------------------------------------------------------------
+// ---- Launch ---------------------------------------------------------------------------------
 
 // Computes y[row] from product[row], which may be y itself. Without a result y is not written.
 // `aligned`: product, y and the vectors are at multiples of 16 bytes. Launch: as a dependent

@@ -172,7 +172,7 @@ typedef struct mbi_cuda_method {
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 
-/* What AUTO finds out about a CSR on the CPU. */
+/* AUTO's findings about a CSR on the CPU. */
 typedef struct mbi_cpu_sample {
   int equal; /* all values are equal, or it is a pattern */
   int block; /* rows and columns of the full blocks of which it consists; 1: none */
@@ -200,8 +200,8 @@ typedef struct mbi_cpu_method {
   double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
 } mbi_cpu_method;
 
-/* What a method supports beside f64 or f32, plus-times and one vector, and its other
- * properties. */
+/* Properties of a method: what it supports in addition to f64 or f32, plus-times and one
+ * vector, and others. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
   MBI_TAKES_SEMIRINGS = 2,   /* semirings other than plus-times */

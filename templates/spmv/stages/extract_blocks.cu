@@ -17,7 +17,7 @@
 #define MBK_EXTRACT_END 0xffffffffu // greater than every column
 #define MBK_ALL 0xffffffffu
 
-// ---- The walk -----------------------------------------------------------------------------
+// ---- The walk -------------------------------------------------------------------------------
 
 struct mbk_extract_csr {
   const MBK_ROW_PTR *row_ptr;
@@ -77,7 +77,7 @@ MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32
   return least;
 }
 
-// ---- Counting -----------------------------------------------------------------------------
+// ---- Counting -------------------------------------------------------------------------------
 
 // The counts of one thread; the first three and `descends` become four numbers in *answer.
 struct mbk_extract_tally {
@@ -190,7 +190,7 @@ MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_argume
   }
 }
 
-// ---- Offsets ------------------------------------------------------------------------------
+// ---- Offsets --------------------------------------------------------------------------------
 
 // Returns the sum of `own` over the threads of the block before this one. Sets *all to the sum
 // over all threads. `warps`: one word per warp.
@@ -256,7 +256,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_argumen
   }
 }
 
-// ---- Filling ------------------------------------------------------------------------------
+// ---- Filling --------------------------------------------------------------------------------
 
 struct mbk_extract_target { // null: not wanted
   mbk_i32 *block_col;

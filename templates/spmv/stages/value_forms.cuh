@@ -40,9 +40,10 @@ MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide
                                                                              : 0);
 }
 
-// ---- Distinct values: a hash table with open addressing. A key is the complement of a value's
-// bits, or 0 in a free slot.
+// ---- Distinct values ------------------------------------------------------------------------
 
+// Distinct values are counted in a hash table with open addressing. A key is the complement of
+// a value's bits, or 0 in a free slot. Returns a key's first slot.
 MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
   return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
 }
@@ -67,7 +68,7 @@ MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
          (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);
 }
 
-// ---- A sample -----------------------------------------------------------------------------
+// ---- A sample -------------------------------------------------------------------------------
 
 #include "spmv/stages/value_forms_arguments.cuh"
 
@@ -133,7 +134,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) 
   }
 }
 
-// ---- All values ---------------------------------------------------------------------------
+// ---- All values -----------------------------------------------------------------------------
 
 // Sets in *against the forms, of EQUAL, SINGLE and HALF, that some value rules out. The answer
 // is complete for the forms in `asked`: a thread stops when it has ruled out all of these.
@@ -208,7 +209,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a
   }
 }
 
-// ---- Shorter ones -------------------------------------------------------------------------
+// ---- Shorter ones ---------------------------------------------------------------------------
 
 // Stores `bits` as element i of an array of the values' width.
 MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {

@@ -76,7 +76,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // complete in lane 0
   return sum;
 }
 
-// ---- The sum of blocks [from, to), part of a row of blocks, added to `shared` -------------
+// ---- The sum of blocks [from, to), part of a row of blocks, added to `shared` ---------------
 
 #if MBK_STUDY == 0
 
@@ -184,7 +184,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #endif
 
-// ---- Kernels ------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------
 
 MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);

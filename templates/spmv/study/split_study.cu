@@ -28,7 +28,7 @@
 
 #define MBK_CUT_THREADS 128
 
-// ---- Chunks -------------------------------------------------------------------------------
+// ---- Chunks ---------------------------------------------------------------------------------
 
 #if MBK_STUDY == 0
 
@@ -102,7 +102,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_split_cut(const mbk_split_cut_argumen
   }
 }
 
-// ---- Threads ------------------------------------------------------------------------------
+// ---- Threads --------------------------------------------------------------------------------
 
 // The result of a thread's walk. `row` is the first row that ended, with the thread's part of
 // it in `head`; earlier threads may hold other parts. `tail` is the thread's part of the row
@@ -224,7 +224,7 @@ MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_
   }
 }
 
-// ---- Thread blocks ------------------------------------------------------------------------
+// ---- Thread blocks --------------------------------------------------------------------------
 
 // Returns the part of the row open at the start of warp `warp`: the sum, in order, of the tails
 // of the warps before it, back to one in which a row ended.
@@ -312,7 +312,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_split_product(const mbk_split_produc
                  a.tails + mbk_block(), alpha, beta);
 }
 
-// ---- Rows over several chunks -------------------------------------------------------------
+// ---- Rows over several chunks ---------------------------------------------------------------
 
 #define MBK_PARTS 1
 #define MBK_ROW_NUMBER mbk_u64

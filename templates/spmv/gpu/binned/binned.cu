@@ -132,7 +132,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
     sum = MBK_ADD(sum, product[i]);
     if (ends >> i & 1) {
       if (at == ended - own) {
-        head = sum; // lanes before may hold a part of this row
+        head = sum; // earlier lanes may hold a part of this row
       } else {
         sums[at] = sum;
       }

@@ -27,7 +27,7 @@
 #define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/shared/fixup.cuh"
 
-// Where a lane writes: element `part` of each row of blocks, if it writes any.
+// A lane's place in y: element `part` of each row of blocks, if the lane writes any.
 struct mbk_bsr_target {
   const mbk_u32 *row_id;
   MBK_VECTOR *y;

@@ -84,7 +84,7 @@ MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {
   return at;
 }
 
-// ---- x ------------------------------------------------------------------------------------
+// ---- x --------------------------------------------------------------------------------------
 
 // Loads the x of a lane's entries of a group whose block columns are at `columns`. Beyond the
 // block and the matrix it is zero; the stored entries there are zero too. `neighbours`: entries
@@ -163,7 +163,7 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
 #define MBK_NEIGHBOURS                                                                         \
   (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)
 
-// ---- Products -----------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // Adds up, for each block of a group, its part of the lane's row. `values` and `masks` begin at
 // the lane's own.

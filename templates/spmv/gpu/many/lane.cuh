@@ -77,7 +77,7 @@ template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *
   return pack;
 }
 
-// ---- From sums to rows of Y ---------------------------------------------------------------
+// ---- From sums to rows of Y -----------------------------------------------------------------
 
 // Writes one row of Y, which begins at `y`. A copy by rows is not scaled yet.
 template <bool packed>
@@ -127,7 +127,7 @@ MBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {
   }
 }
 
-// ---- Products -----------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // The rows of X of MBK_UNROLL neighbouring nonzeros, of which `left` exist.
 typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];

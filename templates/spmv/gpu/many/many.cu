@@ -30,7 +30,7 @@
 
 #include "spmv/gpu/many/run.cuh"
 
-// ---- A tile -------------------------------------------------------------------------------
+// ---- A tile ---------------------------------------------------------------------------------
 
 // Joins the runs of a tile, as mbk_scan_commit does. Writes the rows that end in it, except the
 // first, whose part goes to firsts[tile]. The carry-out goes to tails[tile].
@@ -173,7 +173,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 
 #include "spmv/gpu/many/copies.cuh"
 
-// ---- Rows over several tiles --------------------------------------------------------------
+// ---- Rows over several tiles ----------------------------------------------------------------
 
 #define MBK_PARTS MBK_WIDTH
 #define MBK_LEADING 1

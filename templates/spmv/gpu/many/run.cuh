@@ -16,7 +16,7 @@ MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_man
   }
 }
 
-// ---- Columns and values through shared memory ---------------------------------------------
+// ---- Columns and values through shared memory -----------------------------------------------
 
 // The distance between the pieces of two runs in shared memory. It keeps teams on different
 // banks.
@@ -61,7 +61,7 @@ template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)
   }
 }
 
-// ---- Rows that end ------------------------------------------------------------------------
+// ---- Rows that end --------------------------------------------------------------------------
 
 // The state of a team's walk. A row end in one team must not make the others wait. So a
 // finished row goes, without a branch, to the lane's own space in shared memory, and is written
@@ -125,7 +125,7 @@ MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {
   }
 }
 
-// ---- A run --------------------------------------------------------------------------------
+// ---- A run ----------------------------------------------------------------------------------
 
 #define MBK_ROUND (MBK_HELD - 1) // nonzeros between flushes; divides MBK_UNROLL
 

@@ -169,7 +169,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
                       a.rows, a.nnz, a.chunks, alpha, beta, shared);
 }
 
-// ---- Rows over several chunks -------------------------------------------------------------
+// ---- Rows over several chunks ---------------------------------------------------------------
 
 #define MBK_PARTS 1
 #define MBK_ROW_NUMBER mbk_u64

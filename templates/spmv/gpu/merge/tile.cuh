@@ -107,7 +107,7 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
       sum = MBK_ADD(sum, product[g][j]);
       if (mark.at[j] != MBK_NO_ROW) {
         if (mark.at[j] == first) {
-          head = sum; // lanes before may hold a part of this row
+          head = sum; // earlier lanes may hold a part of this row
         } else {
           mbk_merge_commit<adds>(m, y, mark.at[j], sum, alpha, beta);
         }

@@ -118,7 +118,7 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
       sum = MBK_ADD(sum, product[g][j]);
       if (own >> j & 1) {
         if (ended == first) {
-          head = sum; // lanes before may hold a part of this row
+          head = sum; // earlier lanes may hold a part of this row
         } else {
           mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);
         }
