@@ -25150,7 +25150,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* Also releases the arrays allocated with it. */
+  /* This releases the arrays allocated with it as well. */
   mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -26525,7 +26525,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* Also releases the arrays allocated with it. */
+  /* This releases the arrays allocated with it as well. */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -36761,8 +36761,8 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   }
 }
 
-/* If the driver refuses a cooperative launch, restarts from the current x with separate
- * kernels. */
+/* Restarts from the current x with separate kernels, if the driver refuses a cooperative
+ * launch. */
 static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
@@ -36860,8 +36860,8 @@ static void mbi_solve_note_history(merbit_solver *solver) {
   solver->history_count = last;
 }
 
-/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
- * with every round. The CPU computes it only after the recurrence has stopped. */
+/* Checks convergence: computes b - A x and reads the state. On the GPU b - A x is enqueued with
+ * every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     solver->synchronizations++;

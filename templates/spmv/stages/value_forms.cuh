@@ -42,8 +42,8 @@ MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide
 
 // ---- Distinct values ------------------------------------------------------------------------
 
-// Distinct values are counted in a hash table with open addressing. A key is the complement of
-// a value's bits, or 0 in a free slot. Returns a key's first slot.
+// Returns a key's first slot in the hash table of distinct values, which has open addressing. A
+// key is the complement of a value's bits, or 0 in a free slot.
 MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
   return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
 }

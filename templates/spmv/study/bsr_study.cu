@@ -92,7 +92,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 1
 
-// `partial` follows the sums: one per warp.
+// Adds up blocks [from, to) by threads. In `shared` the warps' partial sums follow the sums.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   MBK_COMPUTE *const partial = shared + MBK_BLOCK_ROWS;
@@ -124,7 +124,8 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 2
 
-// Threads that are too few for another whole team do nothing.
+// Adds up blocks [from, to) by teams of one thread per entry. Threads that are too few for a
+// whole team do nothing.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   enum { TEAMS = MBK_THREADS / MBK_ENTRIES };
@@ -171,7 +172,8 @@ MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64
   }
 }
 
-// The listing takes 8, then fewer rows at once. Here the rows left over form one strip.
+// Adds up blocks [from, to) in strips of rows. The listing takes 8, then fewer rows at once.
+// Here the rows left over form one strip.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   for (int r = 0; r + MBK_ROWS_AT_ONCE <= MBK_BLOCK_ROWS; r += MBK_ROWS_AT_ONCE) {

@@ -27,7 +27,8 @@ typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
 
-// What kernels take is declared once for both sides; the host sees addresses where these are.
+// Arguments of kernels are declared once for both sides; the host sees addresses in place of
+// pointers.
 template <class T> struct mbk_pointer_to { typedef T *type; };
 #undef MBK_POINTER
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
