@@ -8,7 +8,7 @@
 typedef uint64_t device_pointer;
 
 extern "C" {
-// ---- The side door -------------------------------------------------------------------------
+// ---- The side door --------------------------------------------------------------------------
 
 fake_cuda *fake_cuda_state() {
   return &state;
@@ -35,7 +35,7 @@ void fake_cuda_reset() {
 
 static const bool ready = (fake_cuda_reset(), true);
 
-// ---- Driver and devices --------------------------------------------------------------------
+// ---- Driver and devices ---------------------------------------------------------------------
 
 int cuInit(unsigned) {
   CALL(FREE);
@@ -90,7 +90,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   return SUCCESS;
 }
 
-// ---- Contexts ------------------------------------------------------------------------------
+// ---- Contexts -------------------------------------------------------------------------------
 
 // As on a real GPU, a process that killed the context gets no other.
 int cuDevicePrimaryCtxRetain(void **context, int device) {
@@ -147,7 +147,7 @@ int cuCtxGetDevice(int *device) {
   return SUCCESS;
 }
 
-// ---- Memory: a call that fails leaves rubbish in its out pointer ---------------------------
+// ---- Memory: a call that fails leaves rubbish in its out pointer ----------------------------
 
 int cuMemAlloc_v2(device_pointer *address, size_t bytes) {
   *address = 0xbad;
@@ -242,7 +242,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 
 #include "graphs.h"
 
-// ---- Modules and launches ------------------------------------------------------------------
+// ---- Modules and launches -------------------------------------------------------------------
 
 // An image is text: "fake cubin 90 PATH" or "fake ptx 80 PATH". Programs stay loaded, for the
 // sake of debuggers and leak checkers.

@@ -55,8 +55,7 @@ inline void simt_end_block() {
   simt_shared_check();
 }
 
-// ---- Blocks that wait for others
-// ----------------------------------------------------------------
+// ---- Blocks that wait for others ------------------------------------------------------------
 
 inline std::vector<simt_block> simt_aside;
 inline std::vector<simt_rooms> simt_spare; // of this launch
@@ -201,7 +200,7 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   return simt.report;
 }
 
-// ---- Kernels with their arguments behind pointers, as cuLaunchKernel takes them ----------
+// ---- Kernels with their arguments behind pointers, as cuLaunchKernel takes them -------------
 
 struct simt_kernel {
   const char *name;

@@ -35,8 +35,7 @@ inline std::vector<uint64_t> simt_make_seeds() {
 }
 inline const std::vector<uint64_t> simt_seeds = simt_make_seeds();
 
-// ---- Arrays
-// ----------------------------------------------------------------------------------
+// ---- Arrays ---------------------------------------------------------------------------------
 
 // Exactly `count` elements, so that AddressSanitizer sees the first one beyond; forbid() lets
 // it see all. They begin at a multiple of 16 bytes, or `shift` elements behind one. Integers of
@@ -122,8 +121,7 @@ private:
   }
 };
 
-// ---- Runs
-// ------------------------------------------------------------------------------------
+// ---- Runs -----------------------------------------------------------------------------------
 
 struct simt_case {
   const char *form, *matrix;

@@ -5,9 +5,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/row_study.cu. plan_desc.omega: the warp loop's lanes per row, 32 as
- * in the report where it is 0; the rows of a warp of the tiled one, 0: 1. plan_desc.sigma: rows
- * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
+/* Runs the kernels of spmv/study/row_study.cu. plan_desc.omega: lanes per row of the warp loop
+ * (0: 32, as in the report), or rows per warp of the tiled kernel (0: 1). plan_desc.sigma: rows
+ * that the lanes take at once (0: 1), or columns of a tile (0: 2024). */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -15,7 +15,7 @@ MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
   return (mbi_csr_study *)plan->state;
 }
 
-#define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
+#define MBI_TILED_COLUMNS 4096 /* the most; so no larger shared memory must be requested */
 
 /* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
 
@@ -84,7 +84,7 @@ static merbit_status mbi_tiled_cut(merbit_plan *plan) {
                            NULL, &arguments);
 }
 
-/* Numbers of tiles at s->tile_first become the number of each block's first. */
+/* Turns the numbers of tiles at s->tile_first into the number of each block's first tile. */
 static merbit_status mbi_tiled_sum(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
@@ -153,7 +153,7 @@ MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
-/* After a failure mbi_csr_study_destroy cleans up. */
+/* Creates the state. On failure the caller runs mbi_csr_study_destroy. */
 static merbit_status mbi_row_study_create(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
                                        "mbk_tiled_product"};
@@ -185,7 +185,7 @@ MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The loop's counter of rows: a product in flight has its own. */
+/* Returns the bytes of the loop's row counter; each product in flight has its own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
   return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0
                                                                           : sizeof(uint64_t);

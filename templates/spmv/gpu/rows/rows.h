@@ -3,7 +3,7 @@
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/rows/arguments.cuh"
 
-/* Lanes per row (spmv/gpu/rows/rows.cu). */
+/* The state of ROWS: spmv/gpu/rows/rows.cu. */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;
