@@ -91,7 +91,6 @@ MUTATIONS = [
      BLOCKS),
     ("mbi_block_chunk_*", "row < stop_row && mbi_block_start(bsr, row) < at", "row < stop_row && 0",
      "a row's last chunk commits without the ones before", BLOCKS),
-    ("mbi_blocks_update", "plan->values = plan->own_values;", "", "new values are not used", BLOCKS),
     ("mbi_study_next", "walk->shared ? walk->slots++ : -1;", "-1;", "pieces of a row overwrite each other",
      "spmv_study_block_study"),
     # ---- spmv/: blocks on the GPU ----------------------------------------------------------------
@@ -204,7 +203,7 @@ MUTATIONS = [
      "mbk_load(col_ind + b * MBK_WIDE)) / MBK_WIDE", "columns of blocks from 1", "simt_full"),
     ("mbi_extracted_refill", "status = mbi_bsr_fill(plan);", "", "new values of full blocks are not used",
      "fake_gpu_full"),
-    ("mbi_update_converts", "&& plan->extracted.csr.rows == 0 &&", "&&",
+    ("mbi_format_converts", "&& plan->extracted.csr.rows == 0 &&", "&&",
      "new values of full blocks are put in other places", "fake_gpu_full"),
     # ---- spmv/: blocks carved out of a CSR --------------------------------------------------------
     ("mbk_extract_pass", "tally.entries += behind != next;", "tally.entries++;", "duplicates count as entries",
@@ -251,8 +250,6 @@ MUTATIONS = [
      "the columns that new values need are given back", "fake_gpu_carve"),
     ("mbi_extracted_refill", "if (csr->owns_values) {", "if (0) {",
      "after a failure new values go to an array of another size", "fake_carve"),
-    ("mbi_update_through_host", "mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 ? &plan->bsr.view",
-     "mbi_plan_has_blocks(plan) ? &plan->bsr.view", "more new values are read than there are", "fake_gpu_carve"),
     ("mbi_measure_answer", "candidates[i].seconds < candidates[best].seconds ? i : best;",
      "candidates[i].seconds > candidates[best].seconds ? i : best;", "the slowest method is taken",
      "fake_gpu_measured"),
@@ -265,7 +262,7 @@ MUTATIONS = [
      "fake_gpu_full"),
     ("mbi_choose_sample", "mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS)", "1)",
      "blocks where their second launch costs more than they save", "fake_gpu_full"),
-    ("mbi_measure_candidates", "if (mbi_choose_full(plan)) {", "if (0) {",
+    ("mbi_measure_small", "const int full = mbi_choose_full(plan);", "const int full = 0;",
      "blocks are not measured where the matrix is small", "fake_gpu_full"),
     ("mbi_choose_by_measuring", "&& !desc->deterministic", "", "deterministic plans are measured", "fake_gpu_measured"),
 ]
