@@ -1571,17 +1571,6 @@ typedef struct mbi_replacement { /* a file that replaces its target when it is c
 typedef uint64_t mbi_devptr; /* CUdeviceptr */
 typedef int mbi_curesult;    /* CUresult */
 
-/* The type names of kernel arguments, in headers that kernels and the host share. */
-typedef int mbk_i32;
-typedef unsigned mbk_u32;
-typedef long long mbk_i64;
-typedef unsigned long long mbk_u64;
-typedef struct mbk_scalar { /* alpha or beta: a number, or a device pointer to one */
-  mbk_u64 words[2];
-} mbk_scalar;
-#define MBI_CONTEXT_SCALAR
-#define MBK_POINTER(type) mbi_devptr
-
 typedef struct mbi_launch_attribute { /* CUlaunchAttribute */
   int id;
   int padding;
@@ -2934,8 +2923,8 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* The embedded kernel texts: their number, and a hash of all of them, which is part of a
  * cubin's key. */
-#define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "9f49747a789559377ff40f9a80d82dab8d3ee7ae1f35b1e357ee3f71e6f25ee2"
+#define MBI_SOURCES 69
+#define MBI_KERNEL_HASH "1c413a8deda71599cb43b25327d14e72aa8c1f825308f428c2d9c412613afa81"
 
 typedef struct mbi_source {
   const char *name; /* the name by which kernels include it */
@@ -2943,6 +2932,19 @@ typedef struct mbi_source {
 } mbi_source;
 
 #endif
+// Types for the declarations of kernels' arguments, for host and device.
+#ifndef MBK_TYPES_CUH
+#define MBK_TYPES_CUH
+typedef int mbk_i32;
+typedef unsigned mbk_u32;
+typedef long long mbk_i64;
+typedef unsigned long long mbk_u64;
+
+typedef struct mbk_scalar { // alpha or beta: a number, or a device pointer to one
+  mbk_u64 words[2];
+} mbk_scalar;
+#endif
+#define MBK_POINTER(type) mbi_devptr /* a pointer in a kernel's arguments, to the host */
 
 struct merbit_buffer {
   merbit_context *context;
@@ -4160,14 +4162,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
-"typedef int mbk_i32;\ntypedef unsigned char mbk_u8;\ntypedef unsigned short mbk_u16;\n"
-"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\n"
-"typedef unsigned long long mbk_u64;\n\n\n\n"
+"#include \"jit/types.cuh\"\ntypedef unsigned char mbk_u8;\n"
+"typedef unsigned short mbk_u16;\n\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
-"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\nstruct mbk_scalar {\n"
-"mbk_u64 words[2];\n};\n\n"
+"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n"
 "template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {\nT value;\n"
-"__builtin_memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
+"memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
 "return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_threads() {\nreturn blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\n"
@@ -4175,9 +4175,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n__syncwarp(mask);\n}\n\n"
 "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
 "return __shfl_sync(mask, value, lane, width);\n}\n"
-"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
+"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
 "return __shfl_up_sync(mask, value, delta, width);\n}\n"
-"template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
+"template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n",
 "return __shfl_down_sync(mask, value, delta, width);\n}\n"
 "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
 "return __shfl_xor_sync(mask, value, lanes, width);\n}\n"
@@ -4198,9 +4198,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
 "return atomicAdd(address, value);\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
-"return atomicCAS(address, expected, value);\n}\n",
-"MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
+"MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
+"return atomicCAS(address, expected, value);\n}\n",
 "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\natomicOr(address, bits);\n}\n"
 "MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\n"
 "atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
@@ -4222,10 +4222,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
 "asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
 ": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\n"
-"low = ((const volatile mbk_u64 *)slots)[2 * k];\n",
+"low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
 "high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n#endif\n"
 "missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
-"values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n"
+"values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n",
 "} while (missing);\n}\n\n\n\n"
 "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\nT at[N];\n};\n\n"
 "template <class T, int N> union mbk_pack_bits {\nmbk_pack<T, N> pack;\nunsigned short half;\n"
@@ -4246,9 +4246,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
 "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
-": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n",
+": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
-"#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
+"#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n",
 "}\n\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n"
@@ -4281,6 +4281,12 @@ static const char *const mbi_source_jit_functions_cuh[] = {
 "template <class T> MBK_DEVICE bool mbk_truth_of(T number) {\nreturn number != (T)0;\n}\n\n\n"
 "MBK_DEVICE double mbk_number(mbk_u64 bits) {\nunion {\nmbk_u64 bits;\ndouble value;\n"
 "} number;\nnumber.bits = bits;\nreturn number.value;\n}\n",
+NULL};
+
+static const char *const mbi_source_jit_types_cuh[] = {
+"\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\n"
+"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\n"
+"typedef struct mbk_scalar {\nmbk_u64 words[2];\n} mbk_scalar;\n#endif\n",
 NULL};
 
 static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
@@ -4625,15 +4631,12 @@ NULL};
 
 static const char *const mbi_source_solve_core_loop_cu[] = {
 "\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#include \"solve/core/state.cuh\"\n\n#include \"solve/core/loop_arguments.cuh\"\n\n\n"
+"#include \"solve/core/state.cuh\"\n\n"
+"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; MBK_POINTER(const mbi_solve_memory) "
+"m; } mbk_solve_loop_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_loop(const mbk_solve_loop_arguments a) {\n"
 "mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
 "a.m->state.iterations < a.m->state.check_at);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_loop_arguments_cuh[] = {
-"\ntypedef struct mbk_solve_loop_arguments {\nmbk_u64 handle;\n"
-"MBK_POINTER(const mbi_solve_memory) m;\n} mbk_solve_loop_arguments;\n",
 NULL};
 
 static const char *const mbi_source_solve_core_refine_cu[] = {
@@ -4805,17 +4808,13 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
 "mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n",
 "if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
-"#include \"solve/core/step_arguments.cuh\"\n\n\n"
+"typedef struct mbk_solve_open_arguments { MBK_POINTER(mbi_solve_memory) m; mbk_i32 how, span, "
+"cap; double tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct "
+"mbk_solve_step_arguments { mbi_solve_vectors v; mbk_i64 n; MBK_POINTER(mbi_solve_memory) m; "
+"MBK_POINTER(double) partials; } mbk_solve_step_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {\n"
 "mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
 "#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_solve_core_step_arguments_cuh[] = {
-"\ntypedef struct mbk_solve_open_arguments {\nMBK_POINTER(mbi_solve_memory) m;\n"
-"mbk_i32 how, span, cap;\ndouble tolerance, shrink, epsilon;\n} mbk_solve_open_arguments;\n\n\n"
-"typedef struct mbk_solve_step_arguments {\nmbi_solve_vectors v;\nmbk_i64 n;\n"
-"MBK_POINTER(mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n} mbk_solve_step_arguments;\n",
 NULL};
 
 static const char *const mbi_source_solve_core_step_text_cuh[] = {
@@ -5117,22 +5116,6 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
 "mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n",
 NULL};
 
-static const char *const mbi_source_solve_pagerank_arguments_cuh[] = {
-"\ntypedef struct mbk_pagerank_weigh_arguments {\nMBK_POINTER(MBK_VECTOR) weights;\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 n;\n} mbk_pagerank_weigh_arguments;\n\n"
-"typedef struct mbk_pagerank_begin_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
-"MBK_POINTER(const MBK_VECTOR) weights;\nmbk_i32 given;\nmbk_u64 n;\n"
-"MBK_POINTER(double) partials;\n} mbk_pagerank_begin_arguments;\n\n"
-"typedef struct mbk_pagerank_first_arguments {\nMBK_POINTER(const double) partials;\n"
-"mbk_u32 blocks;\nMBK_POINTER(mbi_solve_memory) m;\n} mbk_pagerank_first_arguments;\n\n"
-"typedef struct mbk_pagerank_update_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
-"MBK_POINTER(const MBK_VECTOR) y, weights, teleport;\nmbk_u64 n;\n"
-"MBK_POINTER(const mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n"
-"} mbk_pagerank_update_arguments;\n\ntypedef struct mbk_pagerank_end_arguments {\n"
-"MBK_POINTER(MBK_VECTOR) z;\nMBK_POINTER(const MBK_VECTOR) weights;\nmbk_u64 n;\n"
-"} mbk_pagerank_end_arguments;\n",
-NULL};
-
 static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of ranks in memory\"\n#endif\n#ifndef MBK_ROW_PTR\n"
@@ -5159,7 +5142,18 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
 "first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
 "mbk_pagerank_sum(shared, first, second);\n}\n\n",
-"#include \"solve/pagerank/arguments.cuh\"\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"typedef struct mbk_pagerank_weigh_arguments { MBK_POINTER(MBK_VECTOR) weights; "
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 n; } mbk_pagerank_weigh_arguments; typedef "
+"struct mbk_pagerank_begin_arguments { MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const "
+"MBK_VECTOR) weights; mbk_i32 given; mbk_u64 n; MBK_POINTER(double) partials; } "
+"mbk_pagerank_begin_arguments; typedef struct mbk_pagerank_first_arguments { MBK_POINTER(const "
+"double) partials; mbk_u32 blocks; MBK_POINTER(mbi_solve_memory) m; } "
+"mbk_pagerank_first_arguments; typedef struct mbk_pagerank_update_arguments { "
+"MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const MBK_VECTOR) y, weights, teleport; mbk_u64 n; "
+"MBK_POINTER(const mbi_solve_memory) m; MBK_POINTER(double) partials; } "
+"mbk_pagerank_update_arguments; typedef struct mbk_pagerank_end_arguments { "
+"MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const MBK_VECTOR) weights; mbk_u64 n; } "
+"mbk_pagerank_end_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];\n"
@@ -5170,7 +5164,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const double weight = (double)a.weights[i];\n"
 "const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
-"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
+"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n",
 "count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n"
 "}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
@@ -5183,7 +5177,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "mbk_pagerank_update(const mbk_pagerank_update_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "if (a.m->state.closed) {\nreturn;\n}\n"
 "const double damping = a.m->state.scalar[MBI_PAGERANK_DAMPING];\n"
-"const double base = a.m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n",
+"const double base = a.m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const double given = (double)a.weights[i], weight = given < 0 ? 1.0 : given;\n"
 "const double share = a.teleport != nullptr ? base * (double)a.teleport[i] : base;\n"
@@ -5195,7 +5189,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "if (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
-"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n"
+"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n",
 "if (mbk_thread() == 0) {\nmbi_pagerank_decide(a.m, change, mass);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_end(const mbk_pagerank_end_arguments a) {\n"
@@ -5333,15 +5327,6 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n",
 NULL};
 
-static const char *const mbi_source_solve_precondition_arguments_cuh[] = {
-"\ntypedef struct mbk_setup_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 n;\n"
-"mbk_u32 width;\nMBK_POINTER(double) blocks, norms;\n} mbk_setup_rows_arguments;\n\n"
-"typedef struct mbk_setup_invert_arguments {\nMBK_POINTER(const double) diagonal;\n"
-"MBK_POINTER(MBK_VALUE) inverse;\nmbk_u64 n;\nMBK_POINTER(mbk_u64) bad;\n"
-"} mbk_setup_invert_arguments;\n",
-NULL};
-
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
 "#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
@@ -5381,16 +5366,20 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "(mbk_i64)(row - row % width + j),\nmbk_thread(), MBK_SETUP_THREADS),\nshared);\n"
 "if (mbk_thread() == 0) {\nblocks[row * width + j] = entry;\n}\n}\n"
 "return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n"
-"#include \"solve/precondition/arguments.cuh\"\n\n\n\n\n\n\n"
+"typedef struct mbk_setup_rows_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const MBK_VALUE) values; mbk_u64 n; "
+"mbk_u32 width; MBK_POINTER(double) blocks, norms; } mbk_setup_rows_arguments; typedef struct "
+"mbk_setup_invert_arguments { MBK_POINTER(const double) diagonal; MBK_POINTER(MBK_VALUE) "
+"inverse; mbk_u64 n; MBK_POINTER(mbk_u64) bad; } mbk_setup_invert_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
 "mbk_setup_rows(const mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"double *const most_of = (double *)shared;\n"
+"double *const most_of = (double *)shared;\n",
 "mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
 "const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
 "const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
-"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n",
+"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n"
 "for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n;\n"
 "first += (mbk_u64)mbk_grid() * turn) {\nmbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];\n"
 "double sum[MBK_SETUP_ROWS];\nmbk_u32 waits = 0;\n#pragma unroll\n"
@@ -5407,13 +5396,13 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "at[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n}\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
 "sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
-"const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
+"const bool takes = row < a.n && (waits >> i & 1) == 0;\n",
 "const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
 "for (mbk_u32 j = 0; j < a.width; j++) {\n"
 "const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],\n"
 "(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
 "a.blocks[row * a.width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
-"const mbk_u32 count = *long_rows;\n",
+"const mbk_u32 count = *long_rows;\n"
 "for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\nconst double all =\n"
 "mbk_setup_long(a.row_ptr, a.col_ind, a.values, kept[k], a.width, a.blocks, most_of);\n"
 "most = all > most ? all : most;\n}\n"
@@ -5431,7 +5420,7 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS) mbk_setup_invert(const mbk_setup_invert_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
 "i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
-"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
+"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n",
 "mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
 "const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
 "least = seen;\n}\n}\n}\n}\n",
@@ -5449,23 +5438,30 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "#include \"spmv/gpu/binned/build.cuh\"\n\n#define MBK_IN_FLIGHT 4\n\n\n#if MBK_BY_ROW\n"
 "#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#else\n"
 "#define MBK_BINNED_UNIT MBK_UNIT\n#endif\n\n"
-"#include \"spmv/gpu/binned/binned_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_binned_multiply_arguments { MBK_POINTER(const mbk_u32) items; "
+"MBK_POINTER(const mbk_u16) strip_col; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_COMPUTE) table; MBK_POINTER(const mbk_u32) target; MBK_POINTER(const MBK_VECTOR) x; "
+"mbk_u64 cols; MBK_POINTER(MBK_COMPUTE) products; mbk_scalar alpha, beta; } "
+"mbk_binned_multiply_arguments; typedef struct mbk_binned_sum_arguments { MBK_POINTER(const "
+"mbk_u32) part_start; MBK_POINTER(const MBK_COMPUTE) products; MBK_POINTER(const mbk_u16) "
+"places; MBK_POINTER(const MBK_VALUE) by_row; MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, "
+"tiles; mbk_scalar alpha, beta; } mbk_binned_sum_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_binned_multiply(const mbk_binned_multiply_arguments a) {\n"
-"const mbk_u16 *strip_col = a.strip_col;\nconst MBK_VALUE *values = a.values;\n"
-"const mbk_u32 *target = a.target;\nconst MBK_VECTOR *x = a.x;\n"
-"MBK_COMPUTE *products = a.products;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
+"mbk_binned_multiply(const mbk_binned_multiply_arguments a) {\nMBK_SCALARS_OF(a);\n",
+"MBK_SHARED_MEMORY(shared);\nMBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
 "const mbk_u32 *const item = a.items + 3 * (mbk_u64)mbk_block();\n"
 "const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
 "const mbk_u32 width = (mbk_u32)(a.cols - first < MBK_STRIP ? a.cols - first : MBK_STRIP);\n"
 "const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
 "mbk_await();\nMBK_STOP_HERE\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"if (factor == (MBK_COMPUTE)0) {\nreturn;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n",
-"strip_col += (mbk_u64)group * MBK_GROUP;\ntarget += group;\n#if !MBK_PATTERN\n"
-"values += (mbk_u64)group * MBK_GROUP;\n#endif\nproducts += mbk_thread() % 2 * MBK_PACK;\n"
-"x += first;\nfor (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
-"strip[i] = mbk_load_after_wait(x + i);\n}\nmbk_block_sync();\n"
+"if (factor == (MBK_COMPUTE)0) {\nreturn;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"const mbk_u16 *const strip_col = a.strip_col + (mbk_u64)group * MBK_GROUP;\n"
+"const mbk_u32 *const target = a.target + group;\n#if !MBK_PATTERN\n"
+"const MBK_VALUE *const values = a.values + (mbk_u64)group * MBK_GROUP;\n#endif\n"
+"MBK_COMPUTE *const products = a.products + mbk_thread() % 2 * MBK_PACK;\n"
+"for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
+"strip[i] = mbk_load_after_wait(a.x + first + i);\n}\nmbk_block_sync();\n"
 "for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
 "mbk_pack<mbk_u16, MBK_PACK> column[MBK_IN_FLIGHT];\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_IN_FLIGHT];\n#endif\nmbk_u32 to[MBK_IN_FLIGHT];\n"
@@ -5475,16 +5471,16 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "column[i] = MBK_PACK_LOAD<mbk_u16, MBK_PACK>(strip_col + pack * MBK_PACK);\n"
 "to[i] = MBK_MATRIX_LOAD(target + pack / 2);\n}\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_IN_FLIGHT; i++) {\nif (at + i * MBK_THREADS < packs) {\n"
-"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\n"
+"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\n",
 "for (int j = 0; j < MBK_PACK; j++) {\n#if MBK_PATTERN\n"
-"product.at[j] = MBK_BINNED_UNIT(values, strip[column[i].at[j]]);\n#else\n"
+"product.at[j] = MBK_BINNED_UNIT(a.values, strip[column[i].at[j]]);\n#else\n"
 "product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);\n#endif\n}\n"
 "mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
 "mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,\n"
 "MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
 "MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-"const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\nmbk_u32 ended = own;\n",
+"const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\nmbk_u32 ended = own;\n"
 "#pragma unroll\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)lane >= d ? other : 0;\n}\n"
@@ -5498,7 +5494,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "if ((int)lane >= d && !closed) {\nsum = MBK_ADD(other, sum);\nclosed = stop;\n}\n}\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (own > 0) {\n"
 "sums[ended - own] = lane > 0 ? MBK_ADD(before, head) : head;\n}\nmbk_warp_sync(MBK_ALL);\n"
-"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n"
+"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n",
 "} else {\nMBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));\n}\n}\n"
 "mbk_warp_sync(MBK_ALL);\nif (lane == 31) {\ntails[tile] = sum;\n}\n}\n\n#if MBK_BY_ROW\n\n\n"
 "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
@@ -5507,12 +5503,12 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)mbk_lane() >= d ? other : 0;\n}\nrow_number += ended - own;\n(void)row_id;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n",
+"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n"
 "product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n}\n"
 "row_number += ends >> i & 1;\n}\n}\n#endif\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_binned_sum(const mbk_binned_sum_arguments a) {\n"
-"const MBK_COMPUTE *products = a.products;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_binned_sum(const mbk_binned_sum_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
 "MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n"
 "const mbk_u32 lane = mbk_lane();\n"
@@ -5520,9 +5516,9 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "const mbk_u32 from = mbk_load(a.part_start + mbk_block());\n"
 "const mbk_u32 packs = 2 * (mbk_load(a.part_start + mbk_block() + 1) - from);\nmbk_release();\n"
 "mbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\nif (alpha != (MBK_COMPUTE)0) {\n"
-"products += (mbk_u64)from * MBK_GROUP;\n"
+"const MBK_COMPUTE *const products = a.products + (mbk_u64)from * MBK_GROUP;\n"
 "for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
-"mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n"
+"mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n",
 "mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
 "mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n#pragma unroll\n"
 "for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
@@ -5532,7 +5528,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "row_number[t] = mbk_load(a.tile_row + at);\n}\n}\nmbk_copy_wait();\nmbk_block_sync();\n"
 "#pragma unroll\nfor (int t = 0; t < MBK_WARP_TILES; t++) {\n"
 "const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n"
-"const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n",
+"const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n"
 "MBK_COMPUTE product[MBK_STEPS];\n#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\n"
 "product[i] =\n"
 "first + i < a.nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n}\n"
@@ -5541,19 +5537,6 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "first < a.nnz && alpha != (MBK_COMPUTE)0 ? a.nnz - first : 0);\n#endif\n"
 "mbk_binned_commit(product, own, row_number[t], at, a.row_id, a.y, a.firsts, a.tails, sums,\n"
 "alpha, beta);\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_binned_arguments_cuh[] = {
-"\ntypedef struct mbk_binned_multiply_arguments {\nMBK_POINTER(const mbk_u32) items;\n"
-"MBK_POINTER(const mbk_u16) strip_col;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const mbk_u32) target;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_COMPUTE) products;\n"
-"mbk_scalar alpha, beta;\n} mbk_binned_multiply_arguments;\n\n"
-"typedef struct mbk_binned_sum_arguments {\nMBK_POINTER(const mbk_u32) part_start;\n"
-"MBK_POINTER(const MBK_COMPUTE) products;\nMBK_POINTER(const mbk_u16) places;\n"
-"MBK_POINTER(const MBK_VALUE) by_row;\nMBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
-"mbk_scalar alpha, beta;\n} mbk_binned_sum_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
@@ -5576,11 +5559,20 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
 "if (i + j * MBK_BUILD_THREADS < count) {\n"
 "mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n"
-"#include \"spmv/gpu/binned/build_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_binned_count_arguments { MBK_POINTER(const mbk_i32) col_ind; mbk_u64 nnz; "
+"mbk_u32 strips; MBK_POINTER(mbk_u32) runs, part_groups; } mbk_binned_count_arguments; typedef "
+"struct mbk_binned_total_arguments { MBK_POINTER(const mbk_u32) runs; mbk_u32 strips; mbk_u64 "
+"parts; MBK_POINTER(mbk_u32) groups; } mbk_binned_total_arguments; typedef struct ",
+"mbk_binned_offsets_arguments { MBK_POINTER(mbk_u32) runs; mbk_u32 strips; mbk_u64 parts; "
+"MBK_POINTER(const mbk_u32) strip_start; } mbk_binned_offsets_arguments; typedef struct "
+"mbk_binned_fill_arguments { MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) "
+"values; mbk_u64 nnz; mbk_u32 strips; MBK_POINTER(const mbk_u32) runs, part_start; "
+"MBK_POINTER(mbk_u16) strip_col; MBK_POINTER(MBK_VALUE) strip_values; MBK_POINTER(mbk_u32) "
+"target; MBK_POINTER(mbk_u16) places; mbk_u32 again; } mbk_binned_fill_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const counts = (mbk_u32 *)shared;\n"
 "mbk_u32 *const total = counts + a.strips;\nmbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n"
-"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n",
+"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n"
 "mbk_binned_part(a.nnz), a.strips, counts);\n"
 "for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
 "const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
@@ -5592,7 +5584,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_u32 sum = 0;\nif (strip >= a.strips) {\nreturn;\n}\n"
 "for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {\n"
 "sum += mbk_load(a.runs + strip * a.parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n"
+"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n",
 "a.groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_binned_offsets(const mbk_binned_offsets_arguments a) {\n"
 "const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
@@ -5605,7 +5597,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "sum += (int)mbk_lane() >= d ? other : 0;\n}\nif (i + mbk_lane() < a.parts) {\n"
 "*at = start + sum - own;\n}\nstart += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n",
+"MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,\n"
 "*const run = start + a.strips, *const packs = run + a.strips;\n"
 "mbk_u16 *const columns = (mbk_u16 *)packs;\n"
@@ -5617,7 +5609,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_binned_histogram(a.col_ind + first, count, a.strips, used);\nif (mbk_thread() < 32) {\n"
 "mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < a.strips; s += 32) {\n"
 "const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
-"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n",
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += (int)lane >= d ? other : 0;\n}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n"
 "}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n"
@@ -5628,7 +5620,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_binned_columns(a.col_ind + first, count, from, column);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
 "const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;\n"
-"if (i < count) {\nmbk_u16 *const place = a.places + first + i;\nconst mbk_u32 at =\n",
+"if (i < count) {\nmbk_u16 *const place = a.places + first + i;\nconst mbk_u32 at =\n"
 "a.again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
 "if (!a.again) {\n*place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
 "columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);\n}\n"
@@ -5641,24 +5633,9 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {\n"
 "to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n}\n#if !MBK_PATTERN\n"
 "for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
-"a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
+"a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n",
 "for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n"
 "}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_build_arguments_cuh[] = {
-"\ntypedef struct mbk_binned_count_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"mbk_u64 nnz;\nmbk_u32 strips;\nMBK_POINTER(mbk_u32) runs, part_groups;\n"
-"} mbk_binned_count_arguments;\n\ntypedef struct mbk_binned_total_arguments {\n"
-"MBK_POINTER(const mbk_u32) runs;\nmbk_u32 strips;\nmbk_u64 parts;\n"
-"MBK_POINTER(mbk_u32) groups;\n} mbk_binned_total_arguments;\n\n"
-"typedef struct mbk_binned_offsets_arguments {\nMBK_POINTER(mbk_u32) runs;\nmbk_u32 strips;\n"
-"mbk_u64 parts;\nMBK_POINTER(const mbk_u32) strip_start;\n} mbk_binned_offsets_arguments;\n\n"
-"typedef struct mbk_binned_fill_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nmbk_u64 nnz;\nmbk_u32 strips;\n"
-"MBK_POINTER(const mbk_u32) runs, part_start;\nMBK_POINTER(mbk_u16) strip_col;\n"
-"MBK_POINTER(MBK_VALUE) strip_values;\nMBK_POINTER(mbk_u32) target;\n"
-"MBK_POINTER(mbk_u16) places;\nmbk_u32 again;\n} mbk_binned_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
@@ -5715,8 +5692,15 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
 "mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\n"
 "firsts[carry] = head;\n}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\n"
-"tails[carry] = sum;\n}\n}\n\n#include \"spmv/gpu/bsr/bsr_arguments.cuh\"\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"tails[carry] = sum;\n}\n}\n\n"
+"typedef struct mbk_bsr_product_arguments { MBK_POINTER(const mbk_u32) row_ends, slot_row, "
+"row_id; MBK_POINTER(const mbk_i32) columns; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_MASK) masks; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) "
+"y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, beta; "
+"} mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { MBK_POINTER(const "
+"mbk_u32) slot_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 tiles, empty_rows, rows; mbk_scalar alpha, beta; } "
+"mbk_bsr_fixup_arguments;\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_bsr_product(const mbk_bsr_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
@@ -5724,7 +5708,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "if (tile >= a.tiles) {\nreturn;\n}\n"
 "if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
 "mbk_bsr_run<MBK_NEIGHBOURS>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks,\n"
-"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n"
+"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n",
 "mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,\n"
 "a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {\n"
@@ -5734,21 +5718,18 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_bsr_bsr_arguments_cuh[] = {
-"\ntypedef struct mbk_bsr_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;\nMBK_POINTER(const mbk_i32) columns;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_MASK) masks;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 rows, cols, tiles;\nmbk_scalar alpha, beta;\n"
-"} mbk_bsr_product_arguments;\n\ntypedef struct mbk_bsr_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, empty_rows, rows;\nmbk_scalar alpha, beta;\n} mbk_bsr_fixup_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
-"#define MBK_BUILD_THREADS 256\n\n#include \"spmv/gpu/bsr/build_arguments.cuh\"\n\n\n\n\n"
+"#define MBK_BUILD_THREADS 256\n\n"
+"typedef struct mbk_bsr_schedule_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; mbk_u32 "
+"ranks; mbk_u64 blocks, words, slots; MBK_POINTER(mbk_u32) row_ends, slot_row; } "
+"mbk_bsr_schedule_arguments; typedef struct mbk_bsr_columns_arguments { MBK_POINTER(const "
+"mbk_i32) col_ind; mbk_u64 blocks, tiles; MBK_POINTER(mbk_i32) columns; } "
+"mbk_bsr_columns_arguments; typedef struct mbk_bsr_masks_arguments { MBK_POINTER(const "
+"mbk_u64) mask_words; mbk_u64 blocks, tiles; MBK_POINTER(MBK_MASK) masks; } "
+"mbk_bsr_masks_arguments; typedef struct mbk_bsr_fill_arguments { MBK_POINTER(const mbk_i32) "
+"col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const mbk_u64) mask_words; mbk_u64 "
+"cols, blocks, tiles; MBK_POINTER(MBK_VALUE) packs; } mbk_bsr_fill_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\n"
@@ -5760,7 +5741,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "a.row_ends[at] = bits;\n}\nif (at <= a.slots) {\nconst mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
 "const mbk_u32 row_number =\n"
 "first < a.blocks ? mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;\n"
-"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n"
+"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n",
 "const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
 "const mbk_u64 end = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n"
 "const mbk_u64 tile = at / MBK_SLOTS;\na.slot_row[a.slots + 1 + tile] =\n"
@@ -5769,7 +5750,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "};\n\nMBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
 "mbk_u32 thread, mbk_u32 e) {\nconst mbk_bsr_place at = mbk_bsr_where(thread);\n"
 "const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;\n"
-"mbk_bsr_entry found;\n",
+"mbk_bsr_entry found;\n"
 "found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
 "e / MBK_LANE_COLS;\n"
 "found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
@@ -5784,7 +5765,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
 "if (tile < a.tiles) {\n"
 "a.columns[at] = block < a.blocks ? mbk_load(a.col_ind + block) - MBK_BASE : 0;\n}\n}\n\n"
-"#if MBK_MASKED\n#define MBK_THERE(found) \\\n"
+"#if MBK_MASKED\n#define MBK_THERE(found) \\\n",
 "(mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >> \\\n"
 "(found).offset % 64 & \\\n1)\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_arguments a) {\n"
@@ -5794,7 +5775,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;\n"
 "mbk_u32 bits = 0;\nif (tile >= a.tiles) {\nreturn;\n}\n"
 "for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\nconst mbk_bsr_entry found =\n"
-"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n",
+"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n"
 "if (found.block < a.blocks && found.inside && MBK_THERE(found)) {\nbits |= 1u << e;\n}\n}\n"
 "a.masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(found) true\n#endif\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_arguments a) {\n"
@@ -5807,25 +5788,12 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "if (tile >= a.tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
 "const mbk_bsr_entry found =\n"
 "mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
-"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n"
+"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n",
 "const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);\n"
 "there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n"
 "pack.at[k] = there && MBK_THERE(found)\n"
 "? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
 "mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_build_arguments_cuh[] = {
-"\ntypedef struct mbk_bsr_schedule_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"mbk_u32 ranks;\nmbk_u64 blocks, words, slots;\nMBK_POINTER(mbk_u32) row_ends, slot_row;\n"
-"} mbk_bsr_schedule_arguments;\n\ntypedef struct mbk_bsr_columns_arguments {\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 blocks, tiles;\nMBK_POINTER(mbk_i32) columns;\n"
-"} mbk_bsr_columns_arguments;\n\ntypedef struct mbk_bsr_masks_arguments {\n"
-"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 blocks, tiles;\nMBK_POINTER(MBK_MASK) masks;\n"
-"} mbk_bsr_masks_arguments;\n\ntypedef struct mbk_bsr_fill_arguments {\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 cols, blocks, tiles;\n"
-"MBK_POINTER(MBK_VALUE) packs;\n} mbk_bsr_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
@@ -5922,18 +5890,6 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n#endif\n"
 "}\n#pragma unroll\nfor (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
 "sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_cb_arguments_cuh[] = {
-"\ntypedef struct mbk_cb_product_arguments {\nMBK_POINTER(const mbk_u64) task_block;\n"
-"MBK_POINTER(const mbk_u32) task_target;\nMBK_POINTER(const mbk_u64) words;\n"
-"MBK_POINTER(const mbk_u32) first;\nMBK_POINTER(const unsigned char) data;\n"
-"MBK_POINTER(const MBK_VALUE) one;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) carries;\nmbk_u64 rows, cols, tasks;\n"
-"mbk_scalar alpha, beta;\n} mbk_cb_product_arguments;\n\n"
-"typedef struct mbk_cb_fixup_arguments {\nMBK_POINTER(const mbk_u32) split_strip, split_part;\n"
-"MBK_POINTER(const MBK_COMPUTE) carries;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_scalar alpha, beta;\n} mbk_cb_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
@@ -6039,22 +5995,30 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\nsums[mbk_lane()] = MBK_ZERO;\n"
 "mbk_warp_sync(MBK_ALL);\n"
 "return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n}\n\n"
-"#include \"spmv/gpu/cb/arguments.cuh\"\n\n\n\n\n\n\n"
+"typedef struct mbk_cb_product_arguments { MBK_POINTER(const mbk_u64) task_block; "
+"MBK_POINTER(const mbk_u32) task_target; MBK_POINTER(const mbk_u64) words; MBK_POINTER(const "
+"mbk_u32) first; MBK_POINTER(const unsigned char) data; MBK_POINTER(const MBK_VALUE) one; "
+"MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) carries; "
+"mbk_u64 rows, cols, tasks; mbk_scalar alpha, beta; } mbk_cb_product_arguments; typedef struct "
+"mbk_cb_fixup_arguments { MBK_POINTER(const mbk_u32) split_strip, split_part; "
+"MBK_POINTER(const MBK_COMPUTE) carries; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; mbk_scalar "
+"alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_cb_product(const mbk_cb_product_arguments a) {\nconst mbk_u64 *words = a.words;\n"
-"const mbk_u32 *first = a.first;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"mbk_cb_product(const mbk_cb_product_arguments a) {\nMBK_VECTOR *const y = a.y;\n"
+"MBK_SCALARS_OF(a);\n"
 "const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
 "mbk_release();\nif (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32;\n"
-"const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n"
+"const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n",
 "const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
 "const mbk_u64 block = mbk_load(a.task_block + task);\n"
 "mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);\n"
-"mbk_u32 target = mbk_load(a.task_target + task);\nwords += block + half;\n"
-"first += block + half;\n"
+"mbk_u32 target = mbk_load(a.task_target + task);\n"
+"const mbk_u64 *words = a.words + block + half;\n"
+"const mbk_u32 *first = a.first + block + half;\n"
 "mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;\n"
 "mbk_u32 next_first = mbk_load(first + 2);\n"
-"for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n",
+"for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
 "mbk_prefetch(a.data + MBK_OFFSET(word) + at);\n}\n"
 "mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), a.data, a.cols);\n"
 "MBK_COMPUTE sum = MBK_ZERO;\nsums[lane] = MBK_ZERO;\nmbk_warp_sync(MBK_ALL);\nmbk_await();\n"
@@ -6071,14 +6035,14 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "if (lane < MBK_SIDE && target & MBK_PART) {\na.carries[row] = total;\n"
 "} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
 "sum = MBK_ZERO;\ntarget++;\n}\nword = next;\nnext = later;\nnext_first = later_first;\n"
-"head = ahead;\n}\n}\n\n\n\n\n"
+"head = ahead;\n}\n}\n\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_cb_fixup(const mbk_cb_fixup_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\nmbk_release();\n"
 "const mbk_u32 thread = mbk_thread(), end = mbk_load(a.split_part + mbk_block() + 1);\n"
 "const mbk_u32 begin = mbk_load(a.split_part + mbk_block());\n"
 "const mbk_u64 row = (mbk_u64)mbk_load(a.split_strip + mbk_block()) * MBK_SIDE + thread;\n"
-"MBK_COMPUTE sum = MBK_ZERO;\nmbk_await();\n#pragma unroll 4\n",
+"MBK_COMPUTE sum = MBK_ZERO;\nmbk_await();\n#pragma unroll 4\n"
 "for (mbk_u32 part = begin + thread / MBK_SIDE; part < end;\n"
 "part += MBK_FIXUP_THREADS / MBK_SIDE) {\n"
 "sum = MBK_ADD(sum, a.carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n}\n"
@@ -6090,7 +6054,11 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/hubs/build_arguments.cuh\"\n\n\n\n\n\n"
+"typedef struct mbk_hubs_assign_arguments { MBK_POINTER(const mbk_u32) counts; mbk_u64 cols; "
+"mbk_u32 least, room; MBK_POINTER(mbk_i32) code; MBK_POINTER(mbk_u32) hub_col, taken; } "
+"mbk_hubs_assign_arguments; typedef struct mbk_hubs_encode_arguments { MBK_POINTER(const "
+"mbk_i32) col_ind; mbk_u64 nnz; MBK_POINTER(const mbk_i32) code; MBK_POINTER(mbk_i32) codes; } "
+"mbk_hubs_encode_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(const mbk_hubs_assign_arguments a) {\n"
 "const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
@@ -6106,15 +6074,6 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_hubs_build_arguments_cuh[] = {
-"\ntypedef struct mbk_hubs_assign_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"mbk_u64 cols;\nmbk_u32 least, room;\nMBK_POINTER(mbk_i32) code;\n"
-"MBK_POINTER(mbk_u32) hub_col, taken;\n} mbk_hubs_assign_arguments;\n\n"
-"typedef struct mbk_hubs_encode_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"mbk_u64 nnz;\nMBK_POINTER(const mbk_i32) code;\nMBK_POINTER(mbk_i32) codes;\n"
-"} mbk_hubs_encode_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
@@ -6143,7 +6102,11 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
 "tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
-"#include \"spmv/gpu/hubs/hubs_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_hubs_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(const mbk_i32) codes; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const mbk_u32) hub_col; mbk_u32 hub_count; "
+"MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, "
+"tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_product(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
@@ -6160,18 +6123,13 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_hubs_hubs_arguments_cuh[] = {
-"\ntypedef struct mbk_hubs_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) codes;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const mbk_u32) hub_col;\nmbk_u32 hub_count;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
-"mbk_scalar alpha, beta;\n} mbk_hubs_product_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "\n\n#ifndef MBK_CHUNKS\n#error \"include spmv/gpu/many/lane.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/many/copies_arguments.cuh\"\n\n#if MBK_COLUMNS\n\n"
+"typedef struct mbk_many_collect_arguments { MBK_POINTER(const MBK_VECTOR) x; mbk_u64 ldx, "
+"cols; MBK_POINTER(MBK_VECTOR) copy; mbk_scalar alpha, beta; } mbk_many_collect_arguments; "
+"typedef struct mbk_many_spread_arguments { MBK_POINTER(const MBK_VECTOR) copy; mbk_u64 rows; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy; mbk_scalar alpha, beta; } "
+"mbk_many_spread_arguments;\n\n#if MBK_COLUMNS\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const mbk_many_collect_arguments a) {\n"
 "MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
 "return;\n}\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.cols;\n"
@@ -6188,14 +6146,6 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (c + j < MBK_VECTORS) {\n"
 "MBK_COMMIT((c + j) * a.ldy + i, (MBK_COMPUTE)pack.at[j]);\n}\n}\n}\n}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_copies_arguments_cuh[] = {
-"\ntypedef struct mbk_many_collect_arguments {\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"mbk_u64 ldx, cols;\nMBK_POINTER(MBK_VECTOR) copy;\nmbk_scalar alpha, beta;\n"
-"} mbk_many_collect_arguments;\n\ntypedef struct mbk_many_spread_arguments {\n"
-"MBK_POINTER(const MBK_VECTOR) copy;\nmbk_u64 rows;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\n"
-"mbk_scalar alpha, beta;\n} mbk_many_spread_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
@@ -6333,8 +6283,14 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,\n"
 "x_step, walk, row_id, y, ldy, alpha, beta);\n}\n"
 "mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n}\n\n"
-"#include \"spmv/gpu/many/many_arguments.cuh\"\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+"typedef struct mbk_many_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_VECTOR) x; mbk_u32 x_step; MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy; "
+"MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
+"mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { MBK_POINTER(const "
+"mbk_u32) tile_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } "
+"mbk_many_fixup_arguments;\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
 "mbk_many_product(const mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
@@ -6342,7 +6298,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(const mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
-"mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n",
+"mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
 "a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
 "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
 "#define MBK_LEADING 1\n#define MBK_ROW_NUMBER mbk_u32\n"
@@ -6352,18 +6308,6 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
 "a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_many_arguments_cuh[] = {
-"\ntypedef struct mbk_many_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
-"mbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n} mbk_many_product_arguments;\n\n"
-"typedef struct mbk_many_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 ldy, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_many_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
@@ -6413,10 +6357,13 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 ": 0;\nat < to; at += MBK_UNROLL) {\n"
 "mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n}\n}\n"
 "mbk_await();\nif (row < rows) {\nmbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
-"}\n}\n\n#include \"spmv/gpu/many/rows_arguments.cuh\"\n\n\n\n"
+"}\n}\n\ntypedef struct mbk_rows_many_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const ",
+"MBK_VECTOR) x; mbk_u32 x_step; MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, rows, nnz; mbk_scalar "
+"alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
 "mbk_rows_many(const mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"MBK_SCALARS_LOAD;\n",
+"MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
@@ -6424,13 +6371,6 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_rows_arguments_cuh[] = {
-"\ntypedef struct mbk_rows_many_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 ldy, rows, nnz;\nmbk_scalar alpha, beta;\n} mbk_rows_many_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
@@ -6567,18 +6507,31 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "bool &found) {\nmbk_u32 from = t;\nfound = false;\nwhile (from > 0 && !found) {\nfrom--;\n"
 "found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
 "sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n"
-"#include \"spmv/gpu/merbit/merbit_arguments.cuh\"\n\n\n\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(\n#if MBK_DUAL\n"
-"const mbk_merbit_product_dual_arguments given\n#else\n"
-"const mbk_merbit_product_arguments given\n#endif\n) {\nMBK_VECTOR *const y = given.y;\n"
-"#if !MBK_DUAL\nMBK_SCALARS_OF(given);\n#endif\n#if MBK_DUAL\nconst bool multiply = true;\n"
-"#else\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
+"typedef struct mbk_merbit_product_dual_arguments { MBK_POINTER(const MBK_TILE) tile_x, "
+"tile_y; MBK_POINTER(const MBK_DESCRIPTOR) lane_desc; MBK_POINTER(const mbk_i32) col_ind; "
+"MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) "
+"y; mbk_u64 path, tiles; MBK_POINTER(MBK_VECTOR) z; mbk_u64 rows; } "
+"mbk_merbit_product_dual_arguments; typedef struct mbk_merbit_product_arguments { "
+"MBK_POINTER(const MBK_TILE) tile_x, tile_y; MBK_POINTER(const MBK_DESCRIPTOR) lane_desc; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 path, tiles; MBK_POINTER(MBK_COMPUTE) "
+"carry_first, carry_out; mbk_scalar alpha, beta; } mbk_merbit_product_arguments; typedef ",
+"struct mbk_merbit_fixup_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"MBK_TILE) tile_y; MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 tiles, blocks; mbk_scalar alpha, beta; } "
+"mbk_merbit_fixup_arguments;\n\n#if MBK_DUAL\n"
+"typedef mbk_merbit_product_dual_arguments mbk_merbit_given_arguments;\n#else\n"
+"typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;\n"
+"#endif\n\n\n\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(const mbk_merbit_given_arguments given) {\n"
+"MBK_VECTOR *const y = given.y;\n#if MBK_DUAL\nconst bool multiply = true;\n#else\n"
+"MBK_SCALARS_OF(given);\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
 "const mbk_u32 mask = mbk_group_mask();\n"
 "MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
 "MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
-"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n",
+"mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
 "const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
 "const bool active = tile < given.tiles;\nMBK_TILE row = 0;\nmbk_u32 tile_rows = 0;\n"
 "MBK_COMPUTE *sums = products;\nMBK_COMPUTE tail = MBK_ZERO;\nif (active) {\n"
@@ -6586,7 +6539,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_u32 count = (mbk_u32)(given.tile_x[tile + 1] - start);\n"
 "const mbk_stream a = {given.col_ind + start,\n"
 "MBK_PATTERN ? given.values : given.values + start, given.x};\nrow = MBK_ROW(entry);\n"
-"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
+"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n",
 "if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
 "sums[i] = MBK_ZERO;\n}\n} else if (entry & MBK_MARK) {\n"
 "tail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
@@ -6601,14 +6554,14 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "tails[group] = tail;\nends[group] = tile_rows;\n}\nmbk_warp_sync(mask);\n}\n#if !MBK_DUAL\n"
 "MBK_SCALARS_LOAD;\n#endif\n"
 "for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
-"#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n",
+"#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n"
 "#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n"
 "const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\nif (tile_rows > 0) {\n"
 "const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\nif (found) {\n#if MBK_DUAL\n"
 "y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
 "mbk_atomic_add(y + row, (MBK_VECTOR)first);\n#else\ngiven.carry_first[mbk_block()] = first;\n"
 "#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\ngiven.z[row] = (MBK_VECTOR)0;\n}\n#endif\n"
-"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
+"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n",
 "const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
 "if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
 "}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n"
@@ -6623,7 +6576,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_u64 row = MBK_ROW(a.tile_y[block * MBK_BLOCK_TILES]);\n"
 "if (MBK_ROW(a.tile_y[next < a.tiles ? next : a.tiles]) > row) {\n"
 "const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
-"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n",
+"mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n"
 "is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (; from < block; from++) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
 "MBK_COMMIT(row, MBK_ADD(sum, a.carry_first[block]));\n}\n}\n}\n"
@@ -6632,7 +6585,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
 "for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
 "const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
-"const mbk_u64 end = first_block + w * 32 + bit;\n"
+"const mbk_u64 end = first_block + w * 32 + bit;\n",
 "const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
 "const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
 "MBK_COMPUTE sum = MBK_ZERO;\n"
@@ -6646,23 +6599,6 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_merbit_merbit_arguments_cuh[] = {
-"\ntypedef struct mbk_merbit_product_dual_arguments {\n"
-"MBK_POINTER(const MBK_TILE) tile_x, tile_y;\nMBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
-"MBK_POINTER(MBK_VECTOR) z;\nmbk_u64 rows;\n} mbk_merbit_product_dual_arguments;\n\n"
-"typedef struct mbk_merbit_product_arguments {\nMBK_POINTER(const MBK_TILE) tile_x, tile_y;\n"
-"MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
-"MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;\nmbk_scalar alpha, beta;\n"
-"} mbk_merbit_product_arguments;\n\ntypedef struct mbk_merbit_fixup_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_TILE) tile_y;\n"
-"MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, blocks;\nmbk_scalar alpha, beta;\n} mbk_merbit_fixup_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "\n\n#ifndef MBK_TILE_STEPS\n"
 "#error \"include spmv/gpu/merbit/merbit.cu, which opens with the list of macros\"\n"
@@ -6672,9 +6608,11 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "mbk_u64 high = diagonal < rows ? diagonal : rows;\nwhile (low < high) {\n"
 "const mbk_u64 middle = (low + high) >> 1;\n"
 "if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
-"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n\n"
+"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n"
 "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
-"#include \"spmv/gpu/merbit/tile_arguments.cuh\"\n\n"
+"typedef struct mbk_merbit_build_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
+"rows, nnz, tiles; MBK_POINTER(MBK_TILE) tile_x, tile_y; MBK_POINTER(MBK_DESCRIPTOR) "
+"lane_desc; } mbk_merbit_build_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
@@ -6686,10 +6624,10 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "mbk_u64 bound = 0;\nif (lane < 2) {\n"
 "bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);\n}\n"
 "for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\nbits[w] = 0;\n}\n"
-"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
+"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n",
 "const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n"
 "for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
-"const mbk_u32 step =\n",
+"const mbk_u32 step =\n"
 "(mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);\n"
 "mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n}\nmbk_warp_sync(mask);\n"
 "const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
@@ -6707,26 +6645,6 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "a.tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
 "if (tile == a.tiles - 1) {\na.tile_x[a.tiles] = (MBK_TILE)a.nnz;\n"
 "a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merbit_tile_arguments_cuh[] = {
-"\ntypedef struct mbk_merbit_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows, nnz, tiles;\nMBK_POINTER(MBK_TILE) tile_x, tile_y;\n"
-"MBK_POINTER(MBK_DESCRIPTOR) lane_desc;\n} mbk_merbit_build_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_arguments_cuh[] = {
-"\ntypedef struct mbk_merge_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(mbk_u64) chunk_row;\nmbk_u64 rows, nnz, chunks;\n} mbk_merge_cut_arguments;\n\n"
-"typedef struct mbk_merge_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
-"mbk_u64 rows, nnz, chunks;\nmbk_scalar alpha, beta;\n} mbk_merge_product_arguments;\n\n"
-"typedef struct mbk_merge_fixup_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(const MBK_COMPUTE) firsts, tails;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 chunks;\nmbk_scalar alpha, beta;\n"
-"} mbk_merge_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
@@ -6779,7 +6697,17 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n}\nmbk_block_sync();\n"
 "mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\nmbk_block_sync();\n"
 "mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
-"beta);\n}\n}\n\n#include \"spmv/gpu/merge/arguments.cuh\"\n\n\n\n"
+"beta);\n}\n}\n\n"
+"typedef struct mbk_merge_cut_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(mbk_u64) chunk_row; mbk_u64 rows, nnz, chunks; } mbk_merge_cut_arguments; typedef "
+"struct mbk_merge_product_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(const mbk_u64) chunk_row; "
+"MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 rows, nnz, chunks; mbk_scalar alpha, beta; } "
+"mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; MBK_POINTER(const mbk_u64) chunk_row; MBK_POINTER(const MBK_COMPUTE) "
+"firsts, tails; MBK_POINTER(MBK_VECTOR) y; mbk_u64 chunks; mbk_scalar alpha, beta; } "
+"mbk_merge_fixup_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(const mbk_merge_cut_arguments a) {\n"
 "const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
 "const mbk_u64 begin =\n"
@@ -6787,7 +6715,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_merge_product(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\n",
 "mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
@@ -6798,7 +6726,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
 "#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
 "#define MBK_BACK MBK_ROW_PTR\n"
-"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n",
+"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_merge_fixup(const mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
@@ -6922,14 +6850,6 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "*tail = sum;\n}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_rows_arguments_cuh[] = {
-"\ntypedef struct mbk_rows_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\nmbk_scalar alpha, beta;\n"
-"} mbk_rows_product_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "\n\n\n\n\n\n\n#ifndef MBK_LANES\n"
 "#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n#endif\n"
@@ -6940,25 +6860,29 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
 "#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n"
-"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n#include \"spmv/gpu/rows/arguments.cuh\"\n\n\n"
+"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
+"typedef struct mbk_rows_product_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
+"mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
-"const MBK_VALUE *values = a.values;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
+"MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
-"const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n#if MBK_BY_ROW\nvalues += row;\n#endif\n"
+"const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n",
 "MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
-"value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
+"value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"#if MBK_PATTERN\nproduct[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));\n#else\n"
+"#if MBK_PATTERN\nproduct[u] =\n"
+"MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), mbk_load_after_wait(a.x + column[u]));\n#else\n"
 "product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));\n#endif\n}\n"
 "}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
 "sum = MBK_ADD(sum, product[u]);\n}\n}\n}\n}\n#pragma unroll\n"
@@ -6969,7 +6893,9 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/scan/build_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_scan_build_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; mbk_u32 "
+"ranks; mbk_u64 nnz, tiles; MBK_POINTER(mbk_u32) row_ends, tile_row; } "
+"mbk_scan_build_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(const mbk_scan_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
@@ -6992,29 +6918,19 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_scan_build_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"mbk_u32 ranks;\nmbk_u64 nnz, tiles;\nMBK_POINTER(mbk_u32) row_ends, tile_row;\n"
-"} mbk_scan_build_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
-"#include \"spmv/shared/fixup.cuh\"\n\n#include \"spmv/gpu/scan/fixup_arguments.cuh\"\n\n\n\n"
+"#include \"spmv/shared/fixup.cuh\"\n\n"
+"typedef struct mbk_scan_fixup_arguments { MBK_POINTER(const mbk_u32) tile_row, row_id, "
+"empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; MBK_POINTER(MBK_VECTOR) y; mbk_u64 "
+"tiles, empty_rows; mbk_scalar alpha, beta; } mbk_scan_fixup_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_scan_fixup(const mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
 "a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_fixup_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
@@ -7127,7 +7043,11 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
-"#include \"spmv/gpu/scan/scan_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_scan_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; "
+"MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, tiles; "
+"mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_product(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
@@ -7145,15 +7065,6 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_scan_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n"
-"} mbk_scan_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
@@ -7231,7 +7142,15 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
-"#define MBK_WARPS (MBK_THREADS / 32)\n\n#include \"spmv/gpu/scan/whole_arguments.cuh\"\n\n\n"
+"#define MBK_WARPS (MBK_THREADS / 32)\n\n"
+"typedef struct mbk_scan_cut_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; "
+"MBK_POINTER(const mbk_u32) tile_row; mbk_u64 nnz, tiles, blocks; MBK_POINTER(mbk_u64) "
+"block_start; } mbk_scan_cut_arguments; typedef struct mbk_scan_whole_arguments { "
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id; MBK_POINTER(const mbk_u64) "
+"block_start; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 nnz, tiles, empty_rows; mbk_scalar alpha, beta; } "
+"mbk_scan_whole_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(const mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
 "const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\n"
@@ -7243,7 +7162,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
-"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n",
 "const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
 "const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
@@ -7252,7 +7171,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
 "MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
-"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n",
+"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
 "const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
@@ -7269,14 +7188,14 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
 "old[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\nif (begin > start) {\n"
 "const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
-"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n"
+"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n"
 "skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
 "ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
 "mbk_scan_no_dot none;\n"
-"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n",
+"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n"
 "beta, old + skipped_rows,\nadds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
 "} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
 "const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\nif (lane == 0) {\n"
@@ -7292,14 +7211,14 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n",
 "i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
 "#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
 "const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n",
+"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -7311,22 +7230,20 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_scan_whole_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"MBK_POINTER(const mbk_u32) tile_row;\nmbk_u64 nnz, tiles, blocks;\n"
-"MBK_POINTER(mbk_u64) block_start;\n} mbk_scan_cut_arguments;\n\n"
-"typedef struct mbk_scan_whole_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const mbk_u64) block_start;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 nnz, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_whole_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
-"#define MBK_AHEAD 4\n\n#include \"spmv/gpu/sliced/build_arguments.cuh\"\n\n\n\n\n\n"
+"#define MBK_AHEAD 4\n\n"
+"typedef struct mbk_sliced_order_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
+"rows; MBK_POINTER(mbk_u32) length, row_id; } mbk_sliced_order_arguments; typedef struct "
+"mbk_sliced_width_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"mbk_i32) col_ind; MBK_POINTER(const mbk_u32) length, row_id; mbk_u64 slices; "
+"MBK_POINTER(mbk_u32) width; MBK_POINTER(mbk_u16) pages; MBK_POINTER(mbk_u32) column_width; } "
+"mbk_sliced_width_arguments; typedef struct mbk_sliced_fill_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) "
+"values; MBK_POINTER(const mbk_u32) slice_start, column_start; MBK_POINTER(const mbk_u16) "
+"pages; MBK_POINTER(const mbk_u32) length, row_id; mbk_u64 slices; MBK_POINTER(mbk_u16) "
+"columns; MBK_POINTER(MBK_VALUE) sliced_values; } mbk_sliced_fill_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments given) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
@@ -7336,7 +7253,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "keys[i] = (0xffffffffull - count) << 32 | i;\n}\nmbk_block_sync();\n#if MBK_SORTED\n"
 "for (mbk_u32 run = 2; run <= MBK_WINDOW; run *= 2) {\n"
 "for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
-"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
+"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n",
 "const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
 "keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
@@ -7348,7 +7265,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
 "const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n",
+"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
 "const mbk_u32 count = a.length[place];\nmbk_page_begin(set);\nif (count > 0) {\n"
 "#if MBK_SORTED\nconst mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n"
 "#endif\nconst mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
@@ -7360,7 +7277,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "mbk_u32 most = count;\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
 "most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
-"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
+"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n",
 "most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
 "a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
@@ -7370,21 +7287,20 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "codes.at[j] = mbk_page_code(list, column.at[j]);\n}\nmbk_store_pack(columns + slot, codes);\n"
 "}\n\n#define MBK_FILL 4\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {\n"
-"mbk_u16 *columns = a.columns;\nMBK_VALUE *sliced_values = a.sliced_values;\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n",
+"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n"
 "const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
 "if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
 "const mbk_u32 count = a.length[place];\nlist[mbk_lane()] = mbk_load(a.pages + place);\n"
 "mbk_warp_sync(MBK_ALL);\nif (count == 0) {\nreturn;\n}\n#if MBK_SORTED\n"
 "const mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
 "const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
-"columns += (mbk_u64)a.column_start[slice] * 32;\n#if !MBK_PATTERN\n"
-"sliced_values += (mbk_u64)a.slice_start[slice] * 32;\n#endif\n\n"
-"for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
+"mbk_u16 *const columns = a.columns + (mbk_u64)a.column_start[slice] * 32;\n#if !MBK_PATTERN\n"
+"MBK_VALUE *const sliced_values = a.sliced_values + (mbk_u64)a.slice_start[slice] * 32;\n"
+"#endif\n\nfor (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
 "mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
-"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
+"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n",
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
 "column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
 "#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
@@ -7393,20 +7309,6 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\n"
 "if (k >= count) {\nbreak;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n"
 "#if !MBK_PATTERN\nmbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_build_arguments_cuh[] = {
-"\ntypedef struct mbk_sliced_order_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows;\nMBK_POINTER(mbk_u32) length, row_id;\n} mbk_sliced_order_arguments;\n\n"
-"typedef struct mbk_sliced_width_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const mbk_u32) length, row_id;\n"
-"mbk_u64 slices;\nMBK_POINTER(mbk_u32) width;\nMBK_POINTER(mbk_u16) pages;\n"
-"MBK_POINTER(mbk_u32) column_width;\n} mbk_sliced_width_arguments;\n\n"
-"typedef struct mbk_sliced_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
-"MBK_POINTER(const mbk_u32) length, row_id;\nmbk_u64 slices;\nMBK_POINTER(mbk_u16) columns;\n"
-"MBK_POINTER(MBK_VALUE) sliced_values;\n} mbk_sliced_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
@@ -7442,21 +7344,26 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n"
 "}\n}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\n"
-"return sum;\n}\n\n#include \"spmv/gpu/sliced/sliced_arguments.cuh\"\n\n\n\n\n"
+"return sum;\n}\n\n"
+"typedef struct mbk_sliced_product_arguments { MBK_POINTER(const mbk_u32) slice_start, "
+"column_start; MBK_POINTER(const mbk_u16) pages; MBK_POINTER(const mbk_u32) length, row_id; "
+"MBK_POINTER(const mbk_u16) columns; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
+"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {\n"
-"const mbk_u16 *columns = a.columns;\nconst MBK_VALUE *values = a.values;\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
 "const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
 "const mbk_u32 page = mbk_load(a.pages + thread);\n"
-"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
+"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n",
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
-"columns += (mbk_u64)start * 32;\n#if !MBK_PATTERN\n"
+"const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;\n"
+"const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
 "#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"mbk_await();\nMBK_STOP_HERE\n",
+"mbk_await();\nMBK_STOP_HERE\n"
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
 "values, a.x, 0, count, width / 2)\n"
@@ -7464,15 +7371,6 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
 "const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
 "if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_sliced_arguments_cuh[] = {
-"\ntypedef struct mbk_sliced_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
-"MBK_POINTER(const mbk_u32) length, row_id;\nMBK_POINTER(const mbk_u16) columns;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_scalar alpha, beta;\n} mbk_sliced_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
@@ -7499,7 +7397,7 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 "#define MBK_RESULT(sum, old) \\\n"
 "((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
 ": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
-"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
+"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
 "#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
 "if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
 "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -7534,7 +7432,28 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "#endif\n#ifndef MBK_BASE\n"
 "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n"
-"#include \"spmv/shared/device_csr_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_arrays_check_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_i64 rows, cols, nnz; MBK_POINTER(mbk_u32) bad; } "
+"mbk_arrays_check_arguments; typedef struct mbk_arrays_narrow_arguments { MBK_POINTER(const "
+"MBK_COLUMN) wide; mbk_i64 nnz; MBK_POINTER(mbk_i32) narrow; } mbk_arrays_narrow_arguments; "
+"typedef struct mbk_arrays_count_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
+"rows; MBK_POINTER(mbk_u32) counts, longest; MBK_POINTER(mbk_u64) widths; } "
+"mbk_arrays_count_arguments; typedef struct mbk_arrays_offsets_arguments { "
+"MBK_POINTER(mbk_u32) counts; mbk_u64 blocks; MBK_POINTER(mbk_u32) total; } "
+"mbk_arrays_offsets_arguments; typedef struct mbk_arrays_compact_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; mbk_u64 rows; MBK_POINTER(const mbk_u32) offsets; MBK_POINTER(mbk_u32) "
+"row_id; MBK_POINTER(MBK_ROW_PTR) row_start; MBK_POINTER(mbk_u32) empty_id; } "
+"mbk_arrays_compact_arguments; typedef struct mbk_arrays_columns_arguments { MBK_POINTER(const "
+"MBK_COLUMN) col_ind; mbk_u64 nnz; mbk_u32 stride; MBK_POINTER(mbk_u32) counts; } "
+"mbk_arrays_columns_arguments; typedef struct mbk_arrays_lengths_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; mbk_u64 cols; mbk_u32 stride; MBK_POINTER(mbk_u32) counts; } ",
+"mbk_arrays_lengths_arguments; typedef struct mbk_arrays_bins_arguments { MBK_POINTER(const "
+"mbk_u32) counts; mbk_u64 cols; MBK_POINTER(mbk_u32) bins; } mbk_arrays_bins_arguments; "
+"typedef struct mbk_arrays_hash_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, nnz; MBK_POINTER(mbk_u64) hash; } "
+"mbk_arrays_hash_arguments; typedef struct mbk_arrays_blocks_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, count, step; "
+"MBK_POINTER(mbk_u32) against; } mbk_arrays_blocks_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {\n"
 "const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
 "const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
@@ -7550,9 +7469,9 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
-"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
+"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n",
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
-"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n",
+"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n"
 "*total = 0;\n}\nmbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
 "const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
 "const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
@@ -7566,8 +7485,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
 "a.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {\n"
-"mbk_u32 *total = a.total;\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
 "for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
 "const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
 "mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
@@ -7575,12 +7493,12 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
 "const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n"
+"for (int d = 1; d < 32; d <<= 1) {\n",
 "const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
-"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n",
+"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n"
 "if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
 "a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
-"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*total = base;\n}\n}\n\n\n\n\n"
+"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n"
 "mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
@@ -7598,9 +7516,9 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n",
 "for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
-"mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n",
+"mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {\n"
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
@@ -7622,9 +7540,9 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {\n"
 "const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n"
-"for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
+"for (mbk_u64 i = first; i <= a.rows; i += stride) {\n",
 "sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
-"for (mbk_u64 k = first; k < a.nnz; k += stride) {\n",
+"for (mbk_u64 k = first; k < a.nnz; k += stride) {\n"
 "sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
 "for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
@@ -7646,10 +7564,10 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
 "bool same = next == end - start;\n"
 "for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
-"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n",
 "if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
 "(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
-"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n",
+"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n"
 "for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
 "const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
 "same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
@@ -7662,34 +7580,6 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "mbk_atomic_or(a.against, high);\n}\n"
 "if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
 "mbk_atomic_or(a.against + 1, wide);\n}\n}\n\n#include \"spmv/stages/value_forms.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_device_csr_arguments_cuh[] = {
-"\ntypedef struct mbk_arrays_check_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_i64 rows, cols, nnz;\nMBK_POINTER(mbk_u32) bad;\n"
-"} mbk_arrays_check_arguments;\n\ntypedef struct mbk_arrays_narrow_arguments {\n"
-"MBK_POINTER(const MBK_COLUMN) wide;\nmbk_i64 nnz;\nMBK_POINTER(mbk_i32) narrow;\n"
-"} mbk_arrays_narrow_arguments;\n\ntypedef struct mbk_arrays_count_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\n"
-"MBK_POINTER(mbk_u32) counts, longest;\nMBK_POINTER(mbk_u64) widths;\n"
-"} mbk_arrays_count_arguments;\n\ntypedef struct mbk_arrays_offsets_arguments {\n"
-"MBK_POINTER(mbk_u32) counts;\nmbk_u64 blocks;\nMBK_POINTER(mbk_u32) total;\n"
-"} mbk_arrays_offsets_arguments;\n\ntypedef struct mbk_arrays_compact_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\nMBK_POINTER(const mbk_u32) offsets;\n"
-"MBK_POINTER(mbk_u32) row_id;\nMBK_POINTER(MBK_ROW_PTR) row_start;\n"
-"MBK_POINTER(mbk_u32) empty_id;\n} mbk_arrays_compact_arguments;\n\n"
-"typedef struct mbk_arrays_columns_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"mbk_u64 nnz;\nmbk_u32 stride;\nMBK_POINTER(mbk_u32) counts;\n"
-"} mbk_arrays_columns_arguments;\n\ntypedef struct mbk_arrays_lengths_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 cols;\nmbk_u32 stride;\n"
-"MBK_POINTER(mbk_u32) counts;\n} mbk_arrays_lengths_arguments;\n\n"
-"typedef struct mbk_arrays_bins_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"mbk_u64 cols;\nMBK_POINTER(mbk_u32) bins;\n} mbk_arrays_bins_arguments;\n\n"
-"typedef struct mbk_arrays_hash_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nMBK_POINTER(mbk_u64) hash;\n",
-"} mbk_arrays_hash_arguments;\n\ntypedef struct mbk_arrays_blocks_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"mbk_u64 rows, count, step;\nMBK_POINTER(mbk_u32) against;\n} mbk_arrays_blocks_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
@@ -7710,12 +7600,17 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#define MBK_EPILOGUE_SUM0 0.0\n#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n"
 "#else\n#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
 "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n\n"
-"#include \"spmv/shared/epilogue_arguments.cuh\"\n\n#define MBK_EPILOGUE_NAMES(T) \\\n"
+"typedef struct mbk_epilogue { MBK_POINTER(const MBK_VECTOR) vectors[6]; MBK_POINTER(const "
+"double) scalars; MBK_POINTER(double) sums; MBK_POINTER(const mbk_i32) skip; "
+"MBK_POINTER(double) parts; MBK_POINTER(mbk_u32) ticket; MBK_POINTER(void) after; } "
+"mbk_epilogue; typedef struct mbk_epilogue_rows_arguments { MBK_POINTER(const MBK_VECTOR) "
+"product; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; mbk_i32 aligned; mbk_epilogue call; } "
+"mbk_epilogue_rows_arguments;\n\n#define MBK_EPILOGUE_NAMES(T) \\\n",
 "const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n"
 "const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
 "const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
 "#define MBK_EPILOGUE_VALUES(T, y) \\\n"
-"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n",
+"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n"
 "(T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], \\\n"
 "(T)s[6], (T)s[7]\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
@@ -7734,12 +7629,12 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n}\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
 "const mbk_u32 thread = mbk_thread();\nmbk_epilogue_lanes(sums);\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
+"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n",
 "if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n"
 "mbk_block_sync();\nif (thread < 32) {\n#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
 "sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
 "? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
-"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n",
+"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
 "if (mbk_thread() == 0) {\nplace[0] = sums[0];\nplace[1] = sums[1];\n}\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
 "mbk_u32 *const flag = (mbk_u32 *)shared;\nif (mbk_thread() == 0) {\nmbk_fence();\n"
@@ -7757,12 +7652,12 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#ifdef MBK_EPILOGUE_AFTER\nif (mbk_thread() == 0) {\n"
 "mbk_epilogue_after(call.after, sums[0], sums[1]);\n}\n#endif\n}\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-"mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {\nmbk_release();\nmbk_await();\n"
+"mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {\nmbk_release();\nmbk_await();\n",
 "if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
 "double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
 "s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n",
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n"
 "for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\n"
 "const mbk_u32 count =\n"
 "(mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);\n"
@@ -7781,19 +7676,10 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "sums[k] += terms[k];\n}\n}\n}\nif (MBK_EPILOGUE_WRITES && whole) {\n"
 "mbk_store_pack(a.y + at, result);\n}\n#pragma unroll\n"
 "for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
+"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n",
 "a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
 "if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
 "} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_epilogue_arguments_cuh[] = {
-"\ntypedef struct mbk_epilogue {\nMBK_POINTER(const MBK_VECTOR) vectors[6];\n"
-"MBK_POINTER(const double) scalars;\nMBK_POINTER(double) sums;\n"
-"MBK_POINTER(const mbk_i32) skip;\nMBK_POINTER(double) parts;\nMBK_POINTER(mbk_u32) ticket;\n"
-"MBK_POINTER(void) after;\n} mbk_epilogue;\n\ntypedef struct mbk_epilogue_rows_arguments {\n"
-"MBK_POINTER(const MBK_VECTOR) product;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_i32 aligned;\nmbk_epilogue call;\n} mbk_epilogue_rows_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
@@ -7962,23 +7848,19 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
 "mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
 "mbk_atomic_add(narrow, 1u);\n}\n}\n\n"
-"#include \"spmv/shared/sample_arguments.cuh\"\n\n\n\n\n\n\n"
+"typedef struct mbk_arrays_sample_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, nnz; mbk_u32 shift; MBK_POINTER(mbk_u32) "
+"sectors, narrow; } mbk_arrays_sample_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_arrays_sample(const mbk_arrays_sample_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
 "if (mbk_block() < windows) {\n"
 "mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
-"} else if (warp < 8) {\n"
+"} else if (warp < 8) {\n",
 "const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
 "mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
 "words + warp * MBK_PAGE_SET);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_sample_arguments_cuh[] = {
-"\ntypedef struct mbk_arrays_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nmbk_u32 shift;\n"
-"MBK_POINTER(mbk_u32) sectors, narrow;\n} mbk_arrays_sample_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
@@ -8040,20 +7922,16 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "#if MBK_STORED == 4\nMBK_SHARED_MEMORY(shared);\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
 "((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n}\nmbk_block_sync();\n#else\n(void)table;\n"
-"(void)alpha;\n(void)threads;\n#endif\n}\n\n#include \"spmv/shared/values_arguments.cuh\"\n\n"
-"#if MBK_STORED == 6\n\n\n"
+"(void)alpha;\n(void)threads;\n#endif\n}\n\n"
+"typedef struct mbk_values_scale_arguments { MBK_POINTER(const MBK_VALUE) by_column; "
+"MBK_POINTER(const MBK_VECTOR) x; mbk_u64 cols; MBK_POINTER(MBK_VECTOR) scaled; mbk_scalar "
+"alpha, beta; } mbk_values_scale_arguments;\n\n#if MBK_STORED == 6\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(const mbk_values_scale_arguments a) {\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n",
 "#pragma unroll 4\nfor (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
-"c += (mbk_u64)mbk_grid() * 256) {\n",
+"c += (mbk_u64)mbk_grid() * 256) {\n"
 "a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
 "}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_values_arguments_cuh[] = {
-"\ntypedef struct mbk_values_scale_arguments {\nMBK_POINTER(const MBK_VALUE) by_column;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_VECTOR) scaled;\n"
-"mbk_scalar alpha, beta;\n} mbk_values_scale_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
@@ -8109,7 +7987,19 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "return own;\n}\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
 "return spans * w + rest * w / high;\n}\n\n"
-"#include \"spmv/stages/extract_blocks_arguments.cuh\"\n\n\n\n\n\n\n\n\n"
+"typedef struct mbk_extract_count_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, "
+"group, windows; mbk_u64 spans; mbk_u32 rest, count; MBK_POINTER(mbk_u32) counts; "
+"MBK_POINTER(mbk_u64) sums, answer; } mbk_extract_count_arguments; typedef struct "
+"mbk_extract_sums_arguments { MBK_POINTER(mbk_u64) sums; mbk_u64 chunks; } "
+"mbk_extract_sums_arguments; typedef struct mbk_extract_offsets_arguments { MBK_POINTER(const "
+"mbk_u32) counts; MBK_POINTER(const mbk_u64) sums; mbk_u64 block_rows; mbk_u32 large; "
+"MBK_POINTER(void) block_ptr; } mbk_extract_offsets_arguments; typedef struct "
+"mbk_extract_fill_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; mbk_u64 rows, cols, block_rows; "
+"mbk_u32 high, wide, group; MBK_POINTER(const void) block_ptr; mbk_u32 large; "
+"MBK_POINTER(mbk_i32) block_col; MBK_POINTER(mbk_u32) masks; MBK_POINTER(MBK_VALUE) blocks; } "
+"mbk_extract_fill_arguments;\n\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
@@ -8117,7 +8007,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 items = (mbk_u64)a.windows * a.count;\n"
 "const mbk_u32 side_by_side = 32 / a.group;\nconst bool speaks = mbk_lane() % a.group == 0;\n"
 "mbk_extract_tally tally = {0, 0, 0, false};\n"
-"for (mbk_u64 first = warp * side_by_side; first < items;\n"
+"for (mbk_u64 first = warp * side_by_side; first < items;\n",
 "first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
 "const mbk_u64 item = first + mbk_lane() / a.group;\n"
 "const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n"
@@ -8131,7 +8021,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_atomic_add(a.sums + first / MBK_CHUNK, sum);\n}\n}\n}\n"
 "const mbk_u64 blocks = mbk_extract_total(tally.blocks);\n"
 "const mbk_u64 inside = mbk_extract_total(speaks ? tally.inside : 0);\n"
-"const mbk_u64 entries = mbk_extract_total(tally.entries);\n",
+"const mbk_u64 entries = mbk_extract_total(tally.entries);\n"
 "const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);\n"
 "if (mbk_lane() == 0 && entries > 0) {\nmbk_atomic_add(a.answer, blocks);\n"
 "mbk_atomic_add(a.answer + 1, inside);\nmbk_atomic_add(a.answer + 2, entries);\n"
@@ -8142,7 +8032,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
+"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n",
 "total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
@@ -8155,7 +8045,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\nmbk_u32 own[4];\n"
 "mbk_u64 all, sum = 0;\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
 "own[i] = first + i < a.block_rows ? a.counts[first + i] : 0;\nsum += own[i];\n}\n"
-"mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n",
+"mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n"
 "#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
 "if (first + i <= a.block_rows && a.large != 0) {\n"
 "((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n"
@@ -8166,7 +8056,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
 "if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
 "bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
 "const MBK_VALUE *values, const mbk_extract_target &to,\n"
 "MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n"
 "const mbk_u32 entries = shape.high * shape.wide;\nmbk_u64 bits = 0;\n"
@@ -8179,7 +8069,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "}\n}\nif (to.masks != 0) {\n"
 "mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n"
 "}\n\ntemplate <int ROWS>\n"
-"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
+"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
 "const MBK_VALUE *values, const mbk_extract_target &to,\nmbk_u64 block_row, mbk_u64 block) {\n"
 "mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
 "for (;; block++) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
@@ -8189,7 +8079,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "to.block_col[block] = (mbk_i32)column;\n}\n#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
 "mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
 "column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {\n",
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
 "const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
@@ -8202,23 +8092,6 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_extract_blocks_arguments_cuh[] = {
-"\ntypedef struct mbk_extract_count_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 rows, cols, block_rows;\n"
-"mbk_u32 high, wide, group, windows;\nmbk_u64 spans;\nmbk_u32 rest, count;\n"
-"MBK_POINTER(mbk_u32) counts;\nMBK_POINTER(mbk_u64) sums, answer;\n"
-"} mbk_extract_count_arguments;\n\ntypedef struct mbk_extract_sums_arguments {\n"
-"MBK_POINTER(mbk_u64) sums;\nmbk_u64 chunks;\n} mbk_extract_sums_arguments;\n\n"
-"typedef struct mbk_extract_offsets_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"MBK_POINTER(const mbk_u64) sums;\nmbk_u64 block_rows;\nmbk_u32 large;\n"
-"MBK_POINTER(void) block_ptr;\n} mbk_extract_offsets_arguments;\n\n"
-"typedef struct mbk_extract_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"mbk_u64 rows, cols, block_rows;\nmbk_u32 high, wide, group;\n"
-"MBK_POINTER(const void) block_ptr;\nmbk_u32 large;\nMBK_POINTER(mbk_i32) block_col;\n"
-"MBK_POINTER(mbk_u32) masks;\nMBK_POINTER(MBK_VALUE) blocks;\n} mbk_extract_fill_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "\n\n\n#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
@@ -8229,36 +8102,31 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "#include \"jit/device.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
-"}\n\n#include \"spmv/stages/full_blocks_arguments.cuh\"\n\n\n\n"
+"}\n\n"
+"typedef struct mbk_full_blocks_places_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; mbk_u64 block_rows; MBK_POINTER(MBK_ROW_PTR) block_ptr; "
+"MBK_POINTER(mbk_i32) block_col; } mbk_full_blocks_places_arguments; typedef struct "
+"mbk_full_blocks_values_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"MBK_VALUE) values; mbk_u64 rows; MBK_POINTER(MBK_VALUE) blocks; } "
+"mbk_full_blocks_values_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {\n"
-"const mbk_i32 *col_ind = a.col_ind;\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "if (row > a.block_rows) {\nreturn;\n}\n"
 "const mbk_u64 first = mbk_full_blocks_first(a.row_ptr, row);\nif (mbk_lane() == 0) {\n"
 "a.block_ptr[row] = (MBK_ROW_PTR)first;\n}\nif (row < a.block_rows) {\n"
 "const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
-"col_ind += mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
-"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
+"const mbk_i32 *const col_ind = a.col_ind + mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
+"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n",
 "a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
 "}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {\n"
-"const MBK_VALUE *values = a.values;\nMBK_VALUE *blocks = a.blocks;\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
-"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
 "const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;\n"
-"values += start;\n"
-"blocks += mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
+"const MBK_VALUE *const values = a.values + start;\nMBK_VALUE *const blocks =\n"
+"a.blocks + mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
 "row % MBK_HIGH * MBK_WIDE;\nfor (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
 "blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_full_blocks_arguments_cuh[] = {
-"\ntypedef struct mbk_full_blocks_places_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 block_rows;\n"
-"MBK_POINTER(MBK_ROW_PTR) block_ptr;\nMBK_POINTER(mbk_i32) block_col;\n"
-"} mbk_full_blocks_places_arguments;\n\ntypedef struct mbk_full_blocks_values_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 rows;\n"
-"MBK_POINTER(MBK_VALUE) blocks;\n} mbk_full_blocks_values_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_reorder_cu[] = {
@@ -8266,7 +8134,12 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of values\"\n#endif\n"
 "#ifndef MBK_PLACE\n"
 "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/stages/reorder_arguments.cuh\"\n\n\n"
+"#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_reorder_gather_arguments { MBK_POINTER(const mbk_i32) order; "
+"MBK_POINTER(const MBK_VECTOR) from; MBK_POINTER(MBK_VECTOR) to; mbk_u64 count; } "
+"mbk_reorder_gather_arguments; typedef struct mbk_reorder_values_arguments { MBK_POINTER(const "
+"MBK_PLACE) places; MBK_POINTER(const MBK_VALUE) from; MBK_POINTER(MBK_VALUE) to; mbk_u64 "
+"count; } mbk_reorder_values_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_reorder_gather_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\na.to[i] = mbk_load(a.from + mbk_load(a.order + i));\n}\n"
@@ -8280,14 +8153,6 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_reorder_arguments_cuh[] = {
-"\ntypedef struct mbk_reorder_gather_arguments {\nMBK_POINTER(const mbk_i32) order;\n"
-"MBK_POINTER(const MBK_VECTOR) from;\nMBK_POINTER(MBK_VECTOR) to;\nmbk_u64 count;\n"
-"} mbk_reorder_gather_arguments;\n\ntypedef struct mbk_reorder_values_arguments {\n"
-"MBK_POINTER(const MBK_PLACE) places;\nMBK_POINTER(const MBK_VALUE) from;\n"
-"MBK_POINTER(MBK_VALUE) to;\nmbk_u64 count;\n} mbk_reorder_values_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "\n\n\n\n\n#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
@@ -8298,8 +8163,20 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
 "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
 "#define MBK_ALL_LANES 0xffffffffu\n\n"
-"#include \"spmv/stages/transpose_arguments.cuh\"\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
+"typedef struct mbk_transpose_count_arguments { MBK_POINTER(const mbk_i32) keys; mbk_u32 base; "
+"mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; MBK_POINTER(MBK_PLACE) counts; } "
+"mbk_transpose_count_arguments; typedef struct mbk_transpose_scan_arguments { "
+"MBK_POINTER(MBK_PLACE) counts; mbk_u64 blocks; MBK_POINTER(MBK_PLACE) totals; } "
+"mbk_transpose_scan_arguments; typedef struct mbk_transpose_rows_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; mbk_u64 rows, nnz; mbk_u32 base; MBK_POINTER(mbk_i32) row_of; } "
+"mbk_transpose_rows_arguments; typedef struct mbk_transpose_move_arguments { MBK_POINTER(const "
+"mbk_i32) keys; mbk_u32 base; mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; "
+"MBK_POINTER(const MBK_PLACE) counts, totals; MBK_POINTER(const mbk_i32) rows; "
+"MBK_POINTER(const MBK_PLACE) places; MBK_POINTER(mbk_i32) keys_to, rows_to; "
+"MBK_POINTER(MBK_PLACE) places_to; } mbk_transpose_move_arguments; typedef struct "
+"mbk_transpose_starts_arguments { MBK_POINTER(const mbk_i32) keys; mbk_u64 nnz, cols; "
+"MBK_POINTER(MBK_PLACE) starts; } mbk_transpose_starts_arguments;\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n",
 "mbk_transpose_count(const mbk_transpose_count_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const found = (mbk_u32 *)shared;\nconst mbk_u64 first = mbk_block() * a.chunk;\n"
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
@@ -8314,7 +8191,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_atomic_add(found + (key[i] >> a.shift & a.mask), 1u);\n}\n}\n}\nmbk_block_sync();\n"
 "if (mbk_thread() <= a.mask) {\n"
 "a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
-"}\n}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n",
+"}\n}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n"
 "T sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const T before = mbk_shuffle_up(MBK_ALL_LANES, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
@@ -8324,7 +8201,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_transpose_scan(const mbk_transpose_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_PLACE *const sums = (MBK_PLACE *)shared;\n"
 "MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;\nMBK_PLACE base = 0;\n"
-"for (mbk_u64 from = 0; from < a.blocks; from += MBK_TRANSPOSE_THREADS) {\n"
+"for (mbk_u64 from = 0; from < a.blocks; from += MBK_TRANSPOSE_THREADS) {\n",
 "const mbk_u64 i = from + mbk_thread();\n"
 "const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < a.blocks ? own[i] : 0, sums);\n"
 "if (i < a.blocks) {\nown[i] = base + before;\n}\n"
@@ -8338,7 +8215,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "low += count > 0 ? (count - 1) * step + 1 : 0;\n}\nreturn low;\n}\n\n\n"
 "struct mbk_transpose_row {\nconst MBK_ROW_PTR *row_ptr;\nmbk_u64 rows, k;\nmbk_u32 base;\n\n"
 "MBK_MEMBER mbk_u64 end(mbk_u64 row) const {\n"
-"return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;\n}\n",
+"return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;\n}\n"
 "MBK_MEMBER bool operator()(mbk_u64 row) const {\nreturn end(row) <= k;\n}\n};\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_rows(const mbk_transpose_rows_arguments a) {\n"
@@ -8349,7 +8226,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_u64 low = 0, end = at.end(mbk_lane());\n"
 "for (mbk_u64 first = warp * share; first < a.nnz; first += warps * share) {\n"
 "const mbk_u64 stop = first + share < a.nnz ? first + share : a.nnz;\n"
-"for (at.k = first; at.k < stop; at.k += 32) {\n"
+"for (at.k = first; at.k < stop; at.k += 32) {\n",
 "const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;\n"
 "const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;\nmbk_u32 left = MBK_ALL_LANES;\n"
 "while (left != 0) {\n"
@@ -8363,7 +8240,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "left & mbk_ballot(MBK_ALL_LANES, ended == 32);\nif (behind != 0) {\n"
 "mbk_transpose_row next = at;\nnext.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
 "low = behind == left ? mbk_transpose_search(low + 32, a.rows - 1, next) : low + 32;\n"
-"end = at.end(low + mbk_lane());\n}\nleft = behind;\n}\n}\n}\n}\n\n\n\n\ntemplate <class T>\n",
+"end = at.end(low + mbk_lane());\n}\nleft = behind;\n}\n}\n}\n}\n\n\n\n\ntemplate <class T>\n"
 "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
 "const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
 "const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],\nT *to) {\n"
@@ -8373,7 +8250,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nif (rank[i] - part * span < span) {\n"
 "stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n"
 "for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n"
-"at += MBK_TRANSPOSE_THREADS) {\n"
+"at += MBK_TRANSPOSE_THREADS) {\n",
 "to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
@@ -8387,7 +8264,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\npeers &= set ? those : ~those;\n}\n"
 "const mbk_u32 before = found[digit];\n"
 "rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));\n"
-"mbk_warp_sync(MBK_ALL_LANES);\nif (valid && (peers & below) == 0) {\n",
+"mbk_warp_sync(MBK_ALL_LANES);\nif (valid && (peers & below) == 0) {\n"
 "found[digit] = before + (mbk_u32)mbk_popcount(peers);\n}\nmbk_warp_sync(MBK_ALL_LANES);\n}\n"
 "}\n\n\ntemplate <class T>\n"
 "MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE_ITEMS]) {\n"
@@ -8397,7 +8274,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_transpose_move(const mbk_transpose_move_arguments a) {\nMBK_SHARED_MEMORY(shared);\n\n"
 "MBK_PLACE *const delta = (MBK_PLACE *)shared;\nMBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
-"mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
+"mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n",
 "mbk_u32 *const found = stage;\nmbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
 "const mbk_u64 first = mbk_block() * a.chunk;\n"
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
@@ -8410,7 +8287,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "const mbk_u32 from = warp + mbk_lane();\nconst int in = (int)(count - from);\n"
 "mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-"key[i] = i * 32 < in ? (mbk_u32)mbk_load(a.keys + tile + from + i * 32) - a.base : 0;\n}\n",
+"key[i] = i * 32 < in ? (mbk_u32)mbk_load(a.keys + tile + from + i * 32) - a.base : 0;\n}\n"
 "mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);\nmbk_block_sync();\n"
 "mbk_u32 total = 0;\n#pragma unroll 4\n"
 "for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
@@ -8420,7 +8297,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
 "const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
 "found[w * MBK_DIGITS + mbk_thread()] = next;\nnext += own_count;\n}\n}\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
 "rank[i] = i * 32 < in ? (rank[i] & 0xffff) + own[rank[i] >> 16] : 0xffffffffu;\n}\n"
 "mbk_block_sync();\n#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "if (rank[i] < MBK_TRANSPOSE_TILE) {\nstage[rank[i]] = key[i];\n}\n}\nmbk_block_sync();\n"
@@ -8433,7 +8310,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "place[i] = (MBK_PLACE)(tile + from + i * 32);\n}\nif (a.places != nullptr) {\n"
 "mbk_transpose_load(a.places + tile + from, in, place);\n}\n"
-"mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, a.places_to);\n}\n",
+"mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, a.places_to);\n}\n"
 "mbk_block_sync();\n}\n}\n\n\n\nstruct mbk_transpose_column {\nconst mbk_i32 *keys;\n"
 "mbk_u64 diagonal;\n\nMBK_MEMBER bool operator()(mbk_u64 column) const {\n"
 "return (mbk_u64)mbk_load(keys + (diagonal - column - 1)) >= column;\n}\n};\n\n\n\n\n\n"
@@ -8442,7 +8319,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_u64 *const bounds = (mbk_u64 *)shared;\nmbk_u32 *const stage = (mbk_u32 *)(bounds + 2);\n"
 "const mbk_u64 all = a.nnz + a.cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;\n"
 "const mbk_u64 last = first + MBK_TRANSPOSE_TILE < all ? first + MBK_TRANSPOSE_TILE : all;\n"
-"if (mbk_thread() < 64) {\n"
+"if (mbk_thread() < 64) {\n",
 "const mbk_transpose_column before = {a.keys, mbk_thread() < 32 ? first : last};\n"
 "const mbk_u64 least = before.diagonal > a.nnz ? before.diagonal - a.nnz : 0;\n"
 "const mbk_u64 most = before.diagonal < a.cols + 1 ? before.diagonal : a.cols + 1;\n"
@@ -8456,24 +8333,6 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_u32 low = 0, high = count;\nwhile (low < high) {\n"
 "const mbk_u32 middle = (low + high) / 2;\nif (stage[middle] < c) {\nlow = middle + 1;\n"
 "} else {\nhigh = middle;\n}\n}\na.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_transpose_arguments_cuh[] = {
-"\ntypedef struct mbk_transpose_count_arguments {\nMBK_POINTER(const mbk_i32) keys;\n"
-"mbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\nmbk_u64 chunk;\n"
-"MBK_POINTER(MBK_PLACE) counts;\n} mbk_transpose_count_arguments;\n\n"
-"typedef struct mbk_transpose_scan_arguments {\nMBK_POINTER(MBK_PLACE) counts;\n"
-"mbk_u64 blocks;\nMBK_POINTER(MBK_PLACE) totals;\n} mbk_transpose_scan_arguments;\n\n"
-"typedef struct mbk_transpose_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows, nnz;\nmbk_u32 base;\nMBK_POINTER(mbk_i32) row_of;\n"
-"} mbk_transpose_rows_arguments;\n\ntypedef struct mbk_transpose_move_arguments {\n"
-"MBK_POINTER(const mbk_i32) keys;\nmbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\n"
-"mbk_u64 chunk;\nMBK_POINTER(const MBK_PLACE) counts, totals;\n"
-"MBK_POINTER(const mbk_i32) rows;\nMBK_POINTER(const MBK_PLACE) places;\n"
-"MBK_POINTER(mbk_i32) keys_to, rows_to;\nMBK_POINTER(MBK_PLACE) places_to;\n"
-"} mbk_transpose_move_arguments;\n\ntypedef struct mbk_transpose_starts_arguments {\n"
-"MBK_POINTER(const mbk_i32) keys;\nmbk_u64 nnz, cols;\nMBK_POINTER(MBK_PLACE) starts;\n"
-"} mbk_transpose_starts_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
@@ -8505,7 +8364,29 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
 "return key == 0 ||\n",
 "(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n\n\n\n"
-"#include \"spmv/stages/value_forms_arguments.cuh\"\n\n\n\n\n\n"
+"typedef struct mbk_forms_sample_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const void) values; mbk_u64 rows, nnz; "
+"mbk_u32 wide; MBK_POINTER(mbk_u64) keys; MBK_POINTER(mbk_u32) distinct, against; } "
+"mbk_forms_sample_arguments; typedef struct mbk_forms_check_arguments { MBK_POINTER(const "
+"void) values; mbk_u64 nnz; mbk_u32 wide, asked; MBK_POINTER(mbk_u32) against; } "
+"mbk_forms_check_arguments; typedef struct mbk_forms_collect_arguments { MBK_POINTER(const "
+"void) values; mbk_u64 nnz; mbk_u32 wide; MBK_POINTER(mbk_u64) keys; MBK_POINTER(mbk_u32) "
+"distinct, against; } mbk_forms_collect_arguments; typedef struct mbk_forms_changes_arguments "
+"{ MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const void) values; mbk_u64 rows, nnz; "
+"mbk_u32 wide; MBK_POINTER(mbk_u64) changes; } mbk_forms_changes_arguments; typedef struct "
+"mbk_forms_shorten_arguments { MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide, "
+"half; MBK_POINTER(void) shorter; } mbk_forms_shorten_arguments; typedef struct "
+"mbk_forms_number_arguments { MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide; "
+"MBK_POINTER(const mbk_u64) keys; MBK_POINTER(const mbk_u8) number; MBK_POINTER(mbk_u8) "
+"shorter; } mbk_forms_number_arguments; typedef struct mbk_forms_rows_arguments { "
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const void) values; mbk_u64 rows; mbk_u32 "
+"wide; MBK_POINTER(void) by_row; } mbk_forms_rows_arguments; typedef struct "
+"mbk_forms_columns_arguments { MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const void) "
+"values; mbk_u64 nnz; mbk_u32 wide; MBK_POINTER(void) by_column; } ",
+"mbk_forms_columns_arguments; typedef struct mbk_forms_differ_arguments { MBK_POINTER(const "
+"MBK_COLUMN) col_ind; MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide; "
+"MBK_POINTER(const void) by_column; MBK_POINTER(mbk_u32) against; } "
+"mbk_forms_differ_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
 "mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
@@ -8526,9 +8407,9 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
 "mine |= MBK_FORM_COLUMN;\n}\n"
 "if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
-"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
+"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n",
 "a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
-"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
 "const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
 "if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n"
 "mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
@@ -8549,9 +8430,9 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
+"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n",
 "mbk_u32 at = mbk_forms_slot(key);\n"
-"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n",
+"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
 "at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
 "many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
 "last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
@@ -8573,9 +8454,9 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n",
 "const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
-": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n",
+": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n"
 "((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
 "}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {\n"
@@ -8597,48 +8478,21 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,\n"
-"mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n"
+"mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {\n"
 "bool differs = false;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n",
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
 "mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
 "if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_value_forms_arguments_cuh[] = {
-"\ntypedef struct mbk_forms_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
-"} mbk_forms_sample_arguments;\n\ntypedef struct mbk_forms_check_arguments {\n"
-"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide, asked;\n"
-"MBK_POINTER(mbk_u32) against;\n} mbk_forms_check_arguments;\n\n"
-"typedef struct mbk_forms_collect_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
-"} mbk_forms_collect_arguments;\n\ntypedef struct mbk_forms_changes_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) changes;\n} mbk_forms_changes_arguments;\n\n"
-"typedef struct mbk_forms_shorten_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide, half;\nMBK_POINTER(void) shorter;\n} mbk_forms_shorten_arguments;\n\n"
-"typedef struct mbk_forms_number_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(const mbk_u64) keys;\nMBK_POINTER(const mbk_u8) number;\n"
-"MBK_POINTER(mbk_u8) shorter;\n} mbk_forms_number_arguments;\n\n"
-"typedef struct mbk_forms_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const void) values;\nmbk_u64 rows;\nmbk_u32 wide;\nMBK_POINTER(void) by_row;\n"
-"} mbk_forms_rows_arguments;\n\ntypedef struct mbk_forms_columns_arguments {\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(void) by_column;\n} mbk_forms_columns_arguments;\n\n",
-"typedef struct mbk_forms_differ_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide;\n"
-"MBK_POINTER(const void) by_column;\nMBK_POINTER(mbk_u32) against;\n"
-"} mbk_forms_differ_arguments;\n",
-NULL};
-
 MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/functions.cuh", mbi_source_jit_functions_cuh},
+    {"jit/types.cuh", mbi_source_jit_types_cuh},
     {"solve/bicgstab/bicgstab.cu", mbi_source_solve_bicgstab_bicgstab_cu},
     {"solve/bicgstab/steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
     {"solve/cg/cg.cu", mbi_source_solve_cg_cg_cu},
@@ -8647,12 +8501,10 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
     {"solve/core/check_steps.cuh", mbi_source_solve_core_check_steps_cuh},
     {"solve/core/fused.cuh", mbi_source_solve_core_fused_cuh},
     {"solve/core/loop.cu", mbi_source_solve_core_loop_cu},
-    {"solve/core/loop_arguments.cuh", mbi_source_solve_core_loop_arguments_cuh},
     {"solve/core/refine.cu", mbi_source_solve_core_refine_cu},
     {"solve/core/refine_steps.cuh", mbi_source_solve_core_refine_steps_cuh},
     {"solve/core/state.cuh", mbi_source_solve_core_state_cuh},
     {"solve/core/step.cuh", mbi_source_solve_core_step_cuh},
-    {"solve/core/step_arguments.cuh", mbi_source_solve_core_step_arguments_cuh},
     {"solve/core/step_text.cuh", mbi_source_solve_core_step_text_cuh},
     {"solve/core/wide.cuh", mbi_source_solve_core_wide_cuh},
     {"solve/core/wide_steps.cuh", mbi_source_solve_core_wide_steps_cuh},
@@ -8662,81 +8514,50 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
     {"solve/gmres/arnoldi.cuh", mbi_source_solve_gmres_arnoldi_cuh},
     {"solve/gmres/arnoldi_steps.cuh", mbi_source_solve_gmres_arnoldi_steps_cuh},
     {"solve/pagerank/after.cuh", mbi_source_solve_pagerank_after_cuh},
-    {"solve/pagerank/arguments.cuh", mbi_source_solve_pagerank_arguments_cuh},
     {"solve/pagerank/pagerank.cu", mbi_source_solve_pagerank_pagerank_cu},
     {"solve/pagerank/steps.cuh", mbi_source_solve_pagerank_steps_cuh},
-    {"solve/precondition/arguments.cuh", mbi_source_solve_precondition_arguments_cuh},
     {"solve/precondition/setup.cu", mbi_source_solve_precondition_setup_cu},
     {"spmv/gpu/binned/binned.cu", mbi_source_spmv_gpu_binned_binned_cu},
-    {"spmv/gpu/binned/binned_arguments.cuh", mbi_source_spmv_gpu_binned_binned_arguments_cuh},
     {"spmv/gpu/binned/build.cuh", mbi_source_spmv_gpu_binned_build_cuh},
-    {"spmv/gpu/binned/build_arguments.cuh", mbi_source_spmv_gpu_binned_build_arguments_cuh},
     {"spmv/gpu/bsr/bsr.cu", mbi_source_spmv_gpu_bsr_bsr_cu},
-    {"spmv/gpu/bsr/bsr_arguments.cuh", mbi_source_spmv_gpu_bsr_bsr_arguments_cuh},
     {"spmv/gpu/bsr/build.cuh", mbi_source_spmv_gpu_bsr_build_cuh},
-    {"spmv/gpu/bsr/build_arguments.cuh", mbi_source_spmv_gpu_bsr_build_arguments_cuh},
     {"spmv/gpu/bsr/tile.cuh", mbi_source_spmv_gpu_bsr_tile_cuh},
-    {"spmv/gpu/cb/arguments.cuh", mbi_source_spmv_gpu_cb_arguments_cuh},
     {"spmv/gpu/cb/cb.cu", mbi_source_spmv_gpu_cb_cb_cu},
     {"spmv/gpu/hubs/build.cuh", mbi_source_spmv_gpu_hubs_build_cuh},
-    {"spmv/gpu/hubs/build_arguments.cuh", mbi_source_spmv_gpu_hubs_build_arguments_cuh},
     {"spmv/gpu/hubs/hubs.cu", mbi_source_spmv_gpu_hubs_hubs_cu},
-    {"spmv/gpu/hubs/hubs_arguments.cuh", mbi_source_spmv_gpu_hubs_hubs_arguments_cuh},
     {"spmv/gpu/many/copies.cuh", mbi_source_spmv_gpu_many_copies_cuh},
-    {"spmv/gpu/many/copies_arguments.cuh", mbi_source_spmv_gpu_many_copies_arguments_cuh},
     {"spmv/gpu/many/lane.cuh", mbi_source_spmv_gpu_many_lane_cuh},
     {"spmv/gpu/many/many.cu", mbi_source_spmv_gpu_many_many_cu},
-    {"spmv/gpu/many/many_arguments.cuh", mbi_source_spmv_gpu_many_many_arguments_cuh},
     {"spmv/gpu/many/rows.cu", mbi_source_spmv_gpu_many_rows_cu},
-    {"spmv/gpu/many/rows_arguments.cuh", mbi_source_spmv_gpu_many_rows_arguments_cuh},
     {"spmv/gpu/many/run.cuh", mbi_source_spmv_gpu_many_run_cuh},
     {"spmv/gpu/merbit/merbit.cu", mbi_source_spmv_gpu_merbit_merbit_cu},
-    {"spmv/gpu/merbit/merbit_arguments.cuh", mbi_source_spmv_gpu_merbit_merbit_arguments_cuh},
     {"spmv/gpu/merbit/tile.cuh", mbi_source_spmv_gpu_merbit_tile_cuh},
-    {"spmv/gpu/merbit/tile_arguments.cuh", mbi_source_spmv_gpu_merbit_tile_arguments_cuh},
-    {"spmv/gpu/merge/arguments.cuh", mbi_source_spmv_gpu_merge_arguments_cuh},
     {"spmv/gpu/merge/merge.cu", mbi_source_spmv_gpu_merge_merge_cu},
     {"spmv/gpu/merge/path.cuh", mbi_source_spmv_gpu_merge_path_cuh},
     {"spmv/gpu/merge/tile.cuh", mbi_source_spmv_gpu_merge_tile_cuh},
-    {"spmv/gpu/rows/arguments.cuh", mbi_source_spmv_gpu_rows_arguments_cuh},
     {"spmv/gpu/rows/rows.cu", mbi_source_spmv_gpu_rows_rows_cu},
     {"spmv/gpu/scan/build.cuh", mbi_source_spmv_gpu_scan_build_cuh},
-    {"spmv/gpu/scan/build_arguments.cuh", mbi_source_spmv_gpu_scan_build_arguments_cuh},
     {"spmv/gpu/scan/fixup.cuh", mbi_source_spmv_gpu_scan_fixup_cuh},
-    {"spmv/gpu/scan/fixup_arguments.cuh", mbi_source_spmv_gpu_scan_fixup_arguments_cuh},
     {"spmv/gpu/scan/products.cuh", mbi_source_spmv_gpu_scan_products_cuh},
     {"spmv/gpu/scan/scan.cu", mbi_source_spmv_gpu_scan_scan_cu},
-    {"spmv/gpu/scan/scan_arguments.cuh", mbi_source_spmv_gpu_scan_scan_arguments_cuh},
     {"spmv/gpu/scan/tile.cuh", mbi_source_spmv_gpu_scan_tile_cuh},
     {"spmv/gpu/scan/whole.cu", mbi_source_spmv_gpu_scan_whole_cu},
-    {"spmv/gpu/scan/whole_arguments.cuh", mbi_source_spmv_gpu_scan_whole_arguments_cuh},
     {"spmv/gpu/sliced/build.cuh", mbi_source_spmv_gpu_sliced_build_cuh},
-    {"spmv/gpu/sliced/build_arguments.cuh", mbi_source_spmv_gpu_sliced_build_arguments_cuh},
     {"spmv/gpu/sliced/sliced.cu", mbi_source_spmv_gpu_sliced_sliced_cu},
-    {"spmv/gpu/sliced/sliced_arguments.cuh", mbi_source_spmv_gpu_sliced_sliced_arguments_cuh},
     {"spmv/shared/algebra.cuh", mbi_source_spmv_shared_algebra_cuh},
     {"spmv/shared/device_csr.cu", mbi_source_spmv_shared_device_csr_cu},
-    {"spmv/shared/device_csr_arguments.cuh", mbi_source_spmv_shared_device_csr_arguments_cuh},
     {"spmv/shared/epilogue.cu", mbi_source_spmv_shared_epilogue_cu},
-    {"spmv/shared/epilogue_arguments.cuh", mbi_source_spmv_shared_epilogue_arguments_cuh},
     {"spmv/shared/fixup.cuh", mbi_source_spmv_shared_fixup_cuh},
     {"spmv/shared/nonempty_rows.cuh", mbi_source_spmv_shared_nonempty_rows_cuh},
     {"spmv/shared/pages.cuh", mbi_source_spmv_shared_pages_cuh},
     {"spmv/shared/sample.cuh", mbi_source_spmv_shared_sample_cuh},
-    {"spmv/shared/sample_arguments.cuh", mbi_source_spmv_shared_sample_arguments_cuh},
     {"spmv/shared/semiring.cuh", mbi_source_spmv_shared_semiring_cuh},
     {"spmv/shared/values.cuh", mbi_source_spmv_shared_values_cuh},
-    {"spmv/shared/values_arguments.cuh", mbi_source_spmv_shared_values_arguments_cuh},
     {"spmv/stages/extract_blocks.cu", mbi_source_spmv_stages_extract_blocks_cu},
-    {"spmv/stages/extract_blocks_arguments.cuh", mbi_source_spmv_stages_extract_blocks_arguments_cuh},
     {"spmv/stages/full_blocks.cu", mbi_source_spmv_stages_full_blocks_cu},
-    {"spmv/stages/full_blocks_arguments.cuh", mbi_source_spmv_stages_full_blocks_arguments_cuh},
     {"spmv/stages/reorder.cu", mbi_source_spmv_stages_reorder_cu},
-    {"spmv/stages/reorder_arguments.cuh", mbi_source_spmv_stages_reorder_arguments_cuh},
     {"spmv/stages/transpose.cu", mbi_source_spmv_stages_transpose_cu},
-    {"spmv/stages/transpose_arguments.cuh", mbi_source_spmv_stages_transpose_arguments_cuh},
     {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
-    {"spmv/stages/value_forms_arguments.cuh", mbi_source_spmv_stages_value_forms_arguments_cuh},
 };
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
@@ -14552,7 +14373,6 @@ MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 /* ==== >>spmv/shared/shared.h ============================================================== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
-// Arguments of the kernels in spmv/shared/device_csr.cu, for host and device.
 typedef struct mbk_arrays_check_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14621,7 +14441,6 @@ typedef struct mbk_arrays_blocks_arguments {
   mbk_u64 rows, count, step;
   MBK_POINTER(mbk_u32) against;
 } mbk_arrays_blocks_arguments;
-// Arguments of the kernels in spmv/shared/epilogue.cu, for host and device.
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
   MBK_POINTER(const double) scalars;
@@ -14639,7 +14458,6 @@ typedef struct mbk_epilogue_rows_arguments {
   mbk_i32 aligned;
   mbk_epilogue call;
 } mbk_epilogue_rows_arguments;
-// Arguments of the kernels in spmv/shared/sample.cuh, for host and device.
 typedef struct mbk_arrays_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14647,7 +14465,6 @@ typedef struct mbk_arrays_sample_arguments {
   mbk_u32 shift;
   MBK_POINTER(mbk_u32) sectors, narrow;
 } mbk_arrays_sample_arguments;
-// Arguments of the kernels in spmv/shared/values.cuh, for host and device.
 typedef struct mbk_values_scale_arguments {
   MBK_POINTER(const MBK_VALUE) by_column;
   MBK_POINTER(const MBK_VECTOR) x;
@@ -14774,8 +14591,6 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef mbk_epilogue mbi_epilogue_call;
 /* Offsets in a product's scratch. At 0 is the ticket, which is zero between products, also if
  * the plan is made again. Then come the blocks' sums. If there is a result, space follows for a
  * product that must not go to y. */
@@ -16799,7 +16614,6 @@ typedef struct mbi_block_call_f32 {
 /* ==== >>spmv/stages/stages.h ============================================================== */
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
-// Arguments of the kernels in spmv/stages/extract_blocks.cu, for host and device.
 typedef struct mbk_extract_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16836,7 +16650,6 @@ typedef struct mbk_extract_fill_arguments {
   MBK_POINTER(mbk_u32) masks;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_extract_fill_arguments;
-// Arguments of the kernels in spmv/stages/full_blocks.cu, for host and device.
 typedef struct mbk_full_blocks_places_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16851,7 +16664,6 @@ typedef struct mbk_full_blocks_values_arguments {
   mbk_u64 rows;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_full_blocks_values_arguments;
-// Arguments of the kernels in spmv/stages/reorder.cu, for host and device.
 typedef struct mbk_reorder_gather_arguments {
   MBK_POINTER(const mbk_i32) order;
   MBK_POINTER(const MBK_VECTOR) from;
@@ -16865,7 +16677,6 @@ typedef struct mbk_reorder_values_arguments {
   MBK_POINTER(MBK_VALUE) to;
   mbk_u64 count;
 } mbk_reorder_values_arguments;
-// Arguments of the kernels in spmv/stages/transpose.cu, for host and device.
 typedef struct mbk_transpose_count_arguments {
   MBK_POINTER(const mbk_i32) keys;
   mbk_u32 base;
@@ -16906,7 +16717,6 @@ typedef struct mbk_transpose_starts_arguments {
   mbk_u64 nnz, cols;
   MBK_POINTER(MBK_PLACE) starts;
 } mbk_transpose_starts_arguments;
-// Arguments of the kernels in spmv/stages/value_forms.cuh, for host and device.
 typedef struct mbk_forms_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -23831,8 +23641,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
   uint32_t found = 0;
-  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
-  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
@@ -23844,10 +23653,10 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(row_ptr);
-    arguments.col_ind = mbi_device_address(col_ind);
+    arguments.row_ptr = mbi_device_address(view->row_ptr);
+    arguments.col_ind = mbi_device_address(view->col_ind);
     arguments.rows = rows;
-    arguments.cols = cols;
+    arguments.cols = view->cols;
     arguments.nnz = nnz;
     arguments.bad = csr->scratch;
     status = mbi_device_launch(context, function, "mbk_arrays_check",
@@ -23875,7 +23684,6 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
 static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
-  const void *wide = view->col_ind;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
@@ -23886,7 +23694,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   if (status == MERBIT_OK) {
     csr->owns_col_ind = 1;
     csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(wide);
+    arguments.wide = mbi_device_address(view->col_ind);
     arguments.nnz = nnz;
     arguments.narrow = csr->col_ind;
     status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
@@ -24073,7 +23881,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
-  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  mbi_devptr total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
   memset(nonempty, 0, sizeof *nonempty);
@@ -24106,7 +23914,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
-    count_arguments.row_ptr = row_ptr;
+    count_arguments.row_ptr = csr->row_ptr;
     count_arguments.rows = rows;
     count_arguments.counts = nonempty->offsets;
     count_arguments.longest = longest;
@@ -24143,8 +23951,8 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 /* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
-  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
-  uint64_t row_count = csr->rows, nnz = csr->nnz;
+  mbi_devptr narrow;
+  uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
@@ -24158,9 +23966,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   }
   narrow = nonempty->counts + sizeof answer[0];
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.col_ind = col_ind;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.col_ind = csr->col_ind;
+    arguments.rows = csr->rows;
     arguments.nnz = nnz;
     arguments.shift = shift;
     arguments.sectors = nonempty->counts;
@@ -24383,8 +24191,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
   const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
-  uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
@@ -24398,8 +24205,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.rows = csr->rows;
     arguments.offsets = nonempty->offsets;
     arguments.row_id = row_id;
     arguments.row_start = row_start;
@@ -24631,7 +24438,6 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
   merbit_status status;
@@ -24652,7 +24458,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
     arguments.values = search->values;
     arguments.rows = csr->rows;
     arguments.nnz = csr->nnz;
-    arguments.wide = wide;
+    arguments.wide = plan->type == MERBIT_F64;
     arguments.keys = keys;
     arguments.distinct = distinct;
     arguments.against = against;
@@ -24671,26 +24477,24 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
 /* Checks for all values the forms that one value alone can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
-  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.asked = asked;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.asked = MBI_FORM(form);
   arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
       0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
@@ -24701,7 +24505,6 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
 /* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
-  uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
   mbk_forms_changes_arguments arguments;
@@ -24710,7 +24513,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   arguments.values = search->values;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
   status = mbi_values_launch(plan, search, "mbk_forms_changes",
       mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
@@ -24817,7 +24620,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   mbk_forms_number_arguments number_arguments;
   mbk_forms_rows_arguments rows_arguments;
@@ -24852,7 +24655,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
-    shorten_arguments.half = half;
+    shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
         0, &shorten_arguments);
@@ -24920,7 +24723,6 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 /* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
-// Arguments of the kernels in spmv/gpu/merbit/merbit.cu, for host and device.
 typedef struct mbk_merbit_product_dual_arguments {
   MBK_POINTER(const MBK_TILE) tile_x, tile_y;
   MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
@@ -24953,7 +24755,6 @@ typedef struct mbk_merbit_fixup_arguments {
   mbk_u64 tiles, blocks;
   mbk_scalar alpha, beta;
 } mbk_merbit_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/merbit/tile.cuh, for host and device.
 typedef struct mbk_merbit_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows, nnz, tiles;
@@ -25249,14 +25050,12 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_
 /* ==== >>spmv/gpu/scan/scan.h ============================================================== */
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
-// Arguments of the kernels in spmv/gpu/scan/build.cuh, for host and device.
 typedef struct mbk_scan_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
   mbk_u64 nnz, tiles;
   MBK_POINTER(mbk_u32) row_ends, tile_row;
 } mbk_scan_build_arguments;
-// Arguments of the kernels in spmv/gpu/scan/fixup.cuh, for host and device.
 typedef struct mbk_scan_fixup_arguments {
   MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;
@@ -25264,7 +25063,6 @@ typedef struct mbk_scan_fixup_arguments {
   mbk_u64 tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/scan/scan.cu, for host and device.
 typedef struct mbk_scan_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -25276,7 +25074,6 @@ typedef struct mbk_scan_product_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
-// Arguments of the kernels in spmv/gpu/scan/whole.cu, for host and device.
 typedef struct mbk_scan_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   MBK_POINTER(const mbk_u32) tile_row;
@@ -25577,13 +25374,12 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   mbk_scan_build_arguments arguments;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.nnz = plan->device.nnz;
   arguments.tiles = s->tiles;
   arguments.row_ends = s->row_ends;
@@ -25810,7 +25606,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
-// Arguments of the kernels in spmv/gpu/merge/merge.cu, for host and device.
 typedef struct mbk_merge_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(mbk_u64) chunk_row;
@@ -26072,7 +25867,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_pat
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
-// Arguments of the kernels in spmv/gpu/rows/rows.cu, for host and device.
 typedef struct mbk_rows_product_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -26258,7 +26052,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows
 /* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
-// Arguments of the kernels in spmv/gpu/sliced/build.cuh, for host and device.
 typedef struct mbk_sliced_order_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
@@ -26286,7 +26079,6 @@ typedef struct mbk_sliced_fill_arguments {
   MBK_POINTER(mbk_u16) columns;
   MBK_POINTER(MBK_VALUE) sliced_values;
 } mbk_sliced_fill_arguments;
-// Arguments of the kernels in spmv/gpu/sliced/sliced.cu, for host and device.
 typedef struct mbk_sliced_product_arguments {
   MBK_POINTER(const mbk_u32) slice_start, column_start;
   MBK_POINTER(const mbk_u16) pages;
@@ -26601,7 +26393,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
-// Arguments of the kernels in spmv/gpu/binned/binned.cu, for host and device.
 typedef struct mbk_binned_multiply_arguments {
   MBK_POINTER(const mbk_u32) items;
   MBK_POINTER(const mbk_u16) strip_col;
@@ -26625,7 +26416,6 @@ typedef struct mbk_binned_sum_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_binned_sum_arguments;
-// Arguments of the kernels in spmv/gpu/binned/build.cuh, for host and device.
 typedef struct mbk_binned_count_arguments {
   MBK_POINTER(const mbk_i32) col_ind;
   mbk_u64 nnz;
@@ -26941,12 +26731,11 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 /* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
-  uint32_t strips = (uint32_t)b->strips;
   mbk_binned_fill_arguments arguments;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
   arguments.nnz = plan->device.nnz;
-  arguments.strips = strips;
+  arguments.strips = (uint32_t)b->strips;
   arguments.runs = b->runs;
   arguments.part_start = b->part_start;
   arguments.strip_col = b->strip_col;
@@ -27112,7 +26901,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
-// Arguments of the kernels in spmv/gpu/bsr/bsr.cu, for host and device.
 typedef struct mbk_bsr_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
   MBK_POINTER(const mbk_i32) columns;
@@ -27132,7 +26920,6 @@ typedef struct mbk_bsr_fixup_arguments {
   mbk_u64 tiles, empty_rows, rows;
   mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/bsr/build.cuh, for host and device.
 typedef struct mbk_bsr_schedule_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
@@ -27388,11 +27175,10 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
 /* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   mbk_bsr_schedule_arguments arguments;
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.blocks = plan->device.nnz;
   arguments.words = t->words;
   arguments.slots = slots;
@@ -27445,13 +27231,12 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
-  uint64_t cols = (uint64_t)plan->bsr.view.cols;
   mbk_bsr_fill_arguments arguments;
   merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
@@ -27557,7 +27342,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   mbk_bsr_fixup_arguments arguments;
   arguments.slot_row = t->slot_row;
@@ -27568,7 +27352,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments.y = y;
   arguments.tiles = t->tiles;
   arguments.empty_rows = t->empty_rows;
-  arguments.rows = rows;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, t->kernels[4], "mbk_bsr_fixup",
@@ -27581,7 +27365,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
   merbit_status status;
@@ -27595,8 +27378,8 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.y = y;
   arguments.firsts = carries;
   arguments.tails = tails;
-  arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
@@ -27629,7 +27412,6 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
 /* ==== >>spmv/gpu/cb/cb.h ================================================================== */
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
-// Arguments of the kernels in spmv/gpu/cb/cb.cu, for host and device.
 typedef struct mbk_cb_product_arguments {
   MBK_POINTER(const mbk_u64) task_block;
   MBK_POINTER(const mbk_u32) task_target;
@@ -28620,7 +28402,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_creat
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
-// Arguments of the kernels in spmv/gpu/hubs/build.cuh, for host and device.
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;
@@ -28635,7 +28416,6 @@ typedef struct mbk_hubs_encode_arguments {
   MBK_POINTER(const mbk_i32) code;
   MBK_POINTER(mbk_i32) codes;
 } mbk_hubs_encode_arguments;
-// Arguments of the kernels in spmv/gpu/hubs/hubs.cu, for host and device.
 typedef struct mbk_hubs_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) codes;
@@ -28885,7 +28665,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
 /* ==== >>spmv/gpu/many/many.h ============================================================== */
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
-// Arguments of the kernels in spmv/gpu/many/copies.cuh, for host and device.
 typedef struct mbk_many_collect_arguments {
   MBK_POINTER(const MBK_VECTOR) x;
   mbk_u64 ldx, cols;
@@ -28900,7 +28679,6 @@ typedef struct mbk_many_spread_arguments {
   mbk_u64 ldy;
   mbk_scalar alpha, beta;
 } mbk_many_spread_arguments;
-// Arguments of the kernels in spmv/gpu/many/many.cu, for host and device.
 typedef struct mbk_many_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -28921,7 +28699,6 @@ typedef struct mbk_many_fixup_arguments {
   mbk_u64 ldy, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
-// Arguments of the kernels in spmv/gpu/many/rows.cu, for host and device.
 typedef struct mbk_rows_many_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -29744,7 +29521,6 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
   uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
@@ -29759,8 +29535,8 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = block_rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)shape->block_cols;
   arguments.group = group;
   arguments.windows = parts;
   arguments.spans = spans;
@@ -29850,9 +29626,7 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
-  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   mbk_extract_fill_arguments arguments;
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
@@ -29860,11 +29634,11 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = plan->device.rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)plan->bsr.view.block_cols;
   arguments.group = group;
   arguments.block_ptr = plan->device.row_ptr;
-  arguments.large = large;
+  arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
   arguments.block_col = columns;
   arguments.masks = masks;
   arguments.blocks = values;
@@ -29905,7 +29679,6 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
-  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
   merbit_status status;
@@ -29916,7 +29689,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
-  offsets_arguments.large = large;
+  offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
   return status == MERBIT_OK
       ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
@@ -31463,12 +31236,11 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 /* Launches kernels[kernel] on a stream. `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
     mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
-  uint64_t elements = (uint64_t)count;
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
   arguments.from = from;
   arguments.to = to;
-  arguments.count = elements;
+  arguments.count = (uint64_t)count;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
       mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
@@ -31855,15 +31627,13 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
 
 /* Writes the row of each entry into the buffer that the first pass reads. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
-  mbi_devptr row_ptr = t->from->row_ptr;
-  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
-  uint32_t base = (uint32_t)t->from->base;
   mbk_transpose_rows_arguments arguments;
-  arguments.row_ptr = row_ptr;
-  arguments.rows = rows;
+  arguments.row_ptr = t->from->row_ptr;
+  arguments.rows = t->from->rows;
   arguments.nnz = nnz;
-  arguments.base = base;
+  arguments.base = (uint32_t)t->from->base;
   arguments.row_of = t->rows[1];
   return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
       tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
@@ -33409,8 +33179,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbi_devptr to = mbi_device_address(y);
   mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
   uint64_t rows = (uint64_t)plan->csr.rows, places;
-  mbi_epilogue_call call;
-  int i, aligned;
+  int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
@@ -33421,24 +33190,22 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
-  memset(&call, 0, sizeof call);
+  memset(&arguments, 0, sizeof arguments);
   places = product | to;
   for (i = 0; i < plan->epilogue->given.vectors; i++) {
-    call.vectors[i] = mbi_device_address(vectors[i]);
-    places |= call.vectors[i];
+    arguments.call.vectors[i] = mbi_device_address(vectors[i]);
+    places |= arguments.call.vectors[i];
   }
-  aligned = places % 16 == 0;
-  call.scalars = mbi_device_address(scalars);
-  call.sums = mbi_device_address(sums);
-  call.skip = mbi_device_address(skip);
-  call.ticket = workspace->sums_scratch;
-  call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
-  call.after = plan->epilogue->after_memory;
+  arguments.call.scalars = mbi_device_address(scalars);
+  arguments.call.sums = mbi_device_address(sums);
+  arguments.call.skip = mbi_device_address(skip);
+  arguments.call.ticket = workspace->sums_scratch;
+  arguments.call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  arguments.call.after = plan->epilogue->after_memory;
   arguments.product = product;
   arguments.y = to;
   arguments.rows = rows;
-  arguments.aligned = aligned;
-  arguments.call = call;
+  arguments.aligned = places % 16 == 0;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
       ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
@@ -34318,12 +34085,10 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // r'z of the previous iteration
 #define MBI_CG_ALPHA 2  // followed by those of the previous MBI_CG_RING - 1 iterations
-// Arguments of the kernels in solve/core/loop.cu, for host and device.
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
   MBK_POINTER(const mbi_solve_memory) m;
 } mbk_solve_loop_arguments;
-// Arguments of the kernels in solve/core/step.cuh, for host and device.
 typedef struct mbk_solve_open_arguments {
   MBK_POINTER(mbi_solve_memory) m;
   mbk_i32 how, span, cap;
@@ -35389,10 +35154,9 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
  * to the next, and the sums of the previous product. solver->gpu.fused_blocks must be
  * positive. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
-  int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
-  arguments.n = n;
+  arguments.n = solver->n;
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
@@ -37200,7 +36964,6 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
   uint64_t count = (uint64_t)mbi_view_values(view);
-  uint32_t wide = 1, half = 0;
   void *kernel = NULL;
   mbk_forms_shorten_arguments arguments;
   mbi_program program;
@@ -37215,8 +36978,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   if (status == MERBIT_OK) {
     arguments.values = values;
     arguments.nnz = count;
-    arguments.wide = wide;
-    arguments.half = half;
+    arguments.wide = 1;
+    arguments.half = 0;
     arguments.shorter = solver->single_there;
     status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
         256, 0, NULL, &arguments);
@@ -37412,7 +37175,6 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
-// Arguments of the kernels in solve/precondition/setup.cu, for host and device.
 typedef struct mbk_setup_rows_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -37487,16 +37249,14 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
       solver->context->device.multiprocessors;
   const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
-  uint64_t n = (uint64_t)solver->n;
-  uint32_t width = (uint32_t)solver->v.block;
   mbk_setup_rows_arguments arguments;
   gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);
   arguments.values = mbi_device_address(view->values);
-  arguments.n = n;
-  arguments.width = width;
+  arguments.n = (uint64_t)solver->n;
+  arguments.width = (uint32_t)solver->v.block;
   arguments.blocks = gpu->blocks;
   arguments.norms = gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
@@ -37522,13 +37282,13 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
-  uint64_t n = (uint64_t)solver->n, bad = 0;
+  uint64_t bad = 0;
   mbk_setup_invert_arguments arguments;
   merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
   if (status == MERBIT_OK) {
     arguments.diagonal = gpu->blocks;
     arguments.inverse = mbi_device_address(target);
-    arguments.n = n;
+    arguments.n = (uint64_t)solver->n;
     arguments.bad = gpu->bad;
     status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
         wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
@@ -38621,7 +38381,6 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   }
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
-// Arguments of the kernels in solve/pagerank/pagerank.cu, for host and device.
 typedef struct mbk_pagerank_weigh_arguments {
   MBK_POINTER(MBK_VECTOR) weights;
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
@@ -39261,7 +39020,6 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
   mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
   mbk_pagerank_weigh_arguments arguments;
-  uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
     status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
@@ -39273,7 +39031,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   if (status == MERBIT_OK) {
     arguments.weights = mbi_device_address(run->gpu.weights);
     arguments.row_ptr = row_ptr;
-    arguments.n = n;
+    arguments.n = (uint64_t)run->n;
     status = mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
         mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
         MBI_PAGERANK_THREADS, 0, NULL, &arguments);
@@ -39316,20 +39074,17 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
 
 /* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
-  int32_t given = run->desc.start != NULL;
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
   merbit_status status;
   begin.z = mbi_device_address(run->gpu.z[0]);
   begin.weights = mbi_device_address(run->gpu.weights);
-  begin.given = given;
-  begin.n = n;
+  begin.given = run->desc.start != NULL;
+  begin.n = (uint64_t)run->n;
   begin.partials = mbi_device_address(run->gpu.partials);
   status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
   first.partials = mbi_device_address(run->gpu.partials);
-  first.blocks = blocks;
+  first.blocks = (uint32_t)mbi_pagerank_blocks(run);
   first.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
 }
@@ -39354,8 +39109,6 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_update_arguments update;
   mbk_pagerank_first_arguments finish;
   merbit_status status =
@@ -39365,13 +39118,13 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
     update.y = y;
     update.weights = mbi_device_address(run->gpu.weights);
     update.teleport = mbi_device_address(run->gpu.teleport);
-    update.n = n;
+    update.n = (uint64_t)run->n;
     update.m = mbi_device_address(run->engine.memory);
     update.partials = mbi_device_address(run->gpu.partials);
     status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
   }
   finish.partials = mbi_device_address(run->gpu.partials);
-  finish.blocks = blocks;
+  finish.blocks = (uint32_t)mbi_pagerank_blocks(run);
   finish.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
       : status;
@@ -39466,7 +39219,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 /* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
-  uint64_t n = (uint64_t)run->n;
   mbk_pagerank_end_arguments end;
   merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
@@ -39474,7 +39226,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   }
   end.z = mbi_device_address(z);
   end.weights = mbi_device_address(run->gpu.weights);
-  end.n = n;
+  end.n = (uint64_t)run->n;
   status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, &end);
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, run->ranks, z,

@@ -20,24 +20,19 @@
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
-typedef int mbk_i32;
+#include "jit/types.cuh"
 typedef unsigned char mbk_u8;
 typedef unsigned short mbk_u16;
-typedef unsigned mbk_u32;
-typedef long long mbk_i64;
-typedef unsigned long long mbk_u64;
 
 // Kernel arguments are declared once for both sides. MBK_POINTER is a pointer here, and an
 // address for the host.
 template <class T> struct mbk_pointer_to { typedef T *type; };
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
-struct mbk_scalar { // alpha or beta: a number, or a device pointer to one
-  mbk_u64 words[2];
-};
 
+// Returns alpha or beta in the type that the host has stored.
 template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
   T value;
-  __builtin_memcpy(&value, &scalar, sizeof value);
+  memcpy(&value, &scalar, sizeof value);
   return value;
 }
 

@@ -2,6 +2,8 @@
 #define MBI_JIT_H
 #include "core/context.h"
 #include "jit/sources.h"
+#include "jit/types.cuh"
+#define MBK_POINTER(type) mbi_devptr /* a pointer in a kernel's arguments, to the host */
 
 struct merbit_buffer {
   merbit_context *context;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The style of C sources: short lines, whole banners, comments that begin like sentences; in templates/ also functions'
-comments that begin with a verb, and folders that depend only downwards. Prints each fault with its file and line."""
+comments that begin with a verb, folders that depend only downwards, and kernels that take one typed struct. Prints each
+fault with its file and line."""
 import pathlib
 import re
 import sys
@@ -19,7 +20,13 @@ DECLARATIONS = re.compile(r"[\w/]+\.c\b")  # the file whose functions a header d
 BANNER = re.compile(r"\s*(/\*|//) ?-{4}")
 WHOLE_BANNER = re.compile(r"(/\* ---- \S.* -{3,} \*/|// ---- \S.* -{3,})$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+KERNEL = re.compile(r"^MBK_KERNEL\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\([^)]*\))?\s+(\w+)\(([^)]*)\)", re.M)
+PARAMETER = re.compile(r"const mbk_\w+_arguments \w+")
 JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}")
+
+
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
 
 
 def comments(lines):
@@ -55,6 +62,19 @@ def faults_of_text(name, text):
                     yield f"{name}:{number}: a function's comment begins with {words[:50]!r}"
 
 
+def faults_of_arguments(name, text):
+    """Launches with an array of pointers, and kernels that take anything but one struct of a name like its own."""
+    for match in re.finditer(r"\barguments\[", text):
+        yield f"{name}:{line_of(text, match.start())}: an array of arguments, which no compiler checks"
+    kernels = list(KERNEL.finditer(text))
+    for match in kernels:
+        if not PARAMETER.fullmatch(match.group(2).strip()):
+            yield f"{name}:{line_of(text, match.start())}: {match.group(1)} does not take one const mbk_..._arguments"
+    unread = len(re.findall(r"(?<!#define )\bMBK_KERNEL\b", text)) - len(kernels)
+    if unread:
+        yield f"{name}:1: {unread} kernels whose parameters this test does not find"
+
+
 def cycles(graph):
     """Each header that includes itself by way of others."""
     for start in sorted(graph):
@@ -78,8 +98,7 @@ def faults_of_layers(files):
         for match in INCLUDE.finditer(text):
             target = match.group(1).split("/")[0]
             if folder in ORDER and target in ORDER and ORDER.index(target) > ORDER.index(folder):
-                line = text.count("\n", 0, match.start()) + 1
-                yield f"templates/{name}:{line}: {folder} includes {target}"
+                yield f"templates/{name}:{line_of(text, match.start())}: {folder} includes {target}"
         if name.endswith(".j2") and not re.search(r"\{[{%]", text):
             yield f"templates/{name}:1: no Jinja in a .j2 file"
     yield from cycles(headers)
@@ -90,8 +109,10 @@ def main():
     for folder in FOLDERS:
         for path in sorted(p for p in (ROOT / folder).rglob("*") if p.suffix in SUFFIXES):
             text = path.read_text(encoding="utf-8")
-            found += faults_of_text(path.relative_to(ROOT).as_posix(), text)
+            name = path.relative_to(ROOT).as_posix()
+            found += faults_of_text(name, text)
             if folder == "templates":
+                found += faults_of_arguments(name, text)
                 templates[path.relative_to(ROOT / folder).as_posix()] = text
             count += 1
     found += faults_of_layers(templates)

@@ -58,7 +58,6 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
   uint64_t count = (uint64_t)mbi_view_values(view);
-  uint32_t wide = 1, half = 0;
   void *kernel = NULL;
   mbk_forms_shorten_arguments arguments;
   mbi_program program;
@@ -73,8 +72,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   if (status == MERBIT_OK) {
     arguments.values = values;
     arguments.nnz = count;
-    arguments.wide = wide;
-    arguments.half = half;
+    arguments.wide = 1;
+    arguments.half = 0;
     arguments.shorter = solver->single_there;
     status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
                                256, 0, NULL, &arguments);

@@ -29,10 +29,9 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
  * to the next, and the sums of the previous product. solver->gpu.fused_blocks must be
  * positive. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
-  int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
-  arguments.n = n;
+  arguments.n = solver->n;
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],

@@ -73,7 +73,7 @@ MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_
   mbk_pagerank_sum(shared, first, second);
 }
 
-#include "solve/pagerank/arguments.cuh"
+#include "solve/pagerank/pagerank_arguments.cuh"
 
 // Computes W of a pattern: the lengths of its rows, or -1 for an empty row. Launch: any grid of
 // MBK_PAGERANK_THREADS threads. Shared: none.

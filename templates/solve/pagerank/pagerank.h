@@ -15,7 +15,7 @@ typedef struct mbi_weights {
 #define MBS_FUNCTION static
 #define MBS_CALLED static
 #include "solve/pagerank/steps.cuh"
-#include "solve/pagerank/arguments.cuh"
+#include "solve/pagerank/pagerank_arguments.cuh"
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 

@@ -64,7 +64,6 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
   mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
   mbk_pagerank_weigh_arguments arguments;
-  uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
     status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
@@ -76,7 +75,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   if (status == MERBIT_OK) {
     arguments.weights = mbi_device_address(run->gpu.weights);
     arguments.row_ptr = row_ptr;
-    arguments.n = n;
+    arguments.n = (uint64_t)run->n;
     status =
         mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
                           mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
@@ -123,20 +122,17 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
 
 /* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
-  int32_t given = run->desc.start != NULL;
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
   merbit_status status;
   begin.z = mbi_device_address(run->gpu.z[0]);
   begin.weights = mbi_device_address(run->gpu.weights);
-  begin.given = given;
-  begin.n = n;
+  begin.given = run->desc.start != NULL;
+  begin.n = (uint64_t)run->n;
   begin.partials = mbi_device_address(run->gpu.partials);
   status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
   first.partials = mbi_device_address(run->gpu.partials);
-  first.blocks = blocks;
+  first.blocks = (uint32_t)mbi_pagerank_blocks(run);
   first.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
 }
@@ -161,8 +157,6 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_update_arguments update;
   mbk_pagerank_first_arguments finish;
   merbit_status status =
@@ -172,13 +166,13 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
     update.y = y;
     update.weights = mbi_device_address(run->gpu.weights);
     update.teleport = mbi_device_address(run->gpu.teleport);
-    update.n = n;
+    update.n = (uint64_t)run->n;
     update.m = mbi_device_address(run->engine.memory);
     update.partials = mbi_device_address(run->gpu.partials);
     status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
   }
   finish.partials = mbi_device_address(run->gpu.partials);
-  finish.blocks = blocks;
+  finish.blocks = (uint32_t)mbi_pagerank_blocks(run);
   finish.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
                              : status;
@@ -273,7 +267,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 /* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
-  uint64_t n = (uint64_t)run->n;
   mbk_pagerank_end_arguments end;
   merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
@@ -281,7 +274,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   }
   end.z = mbi_device_address(z);
   end.weights = mbi_device_address(run->gpu.weights);
-  end.n = n;
+  end.n = (uint64_t)run->n;
   status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, &end);
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, run->ranks, z,

@@ -102,7 +102,7 @@ MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
   return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);
 }
 
-#include "solve/precondition/arguments.cuh"
+#include "solve/precondition/setup_arguments.cuh"
 
 // Writes to norms[b] the largest sum of absolute values among the rows of thread block b.
 // Writes to `blocks` `width` entries per row: those of its diagonal block, with duplicates

@@ -2,7 +2,7 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
-#include "solve/precondition/arguments.cuh"
+#include "solve/precondition/setup_arguments.cuh"
 
 /* The setup of a solver from a CSR in GPU memory, which is not copied to the host. CPU threads
  * only invert blocks of more than one row. */
@@ -63,16 +63,14 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
                                                  solver->context->device.multiprocessors;
   const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
-  uint64_t n = (uint64_t)solver->n;
-  uint32_t width = (uint32_t)solver->v.block;
   mbk_setup_rows_arguments arguments;
   gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);
   arguments.values = mbi_device_address(view->values);
-  arguments.n = n;
-  arguments.width = width;
+  arguments.n = (uint64_t)solver->n;
+  arguments.width = (uint32_t)solver->v.block;
   arguments.blocks = gpu->blocks;
   arguments.norms = gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
@@ -98,13 +96,13 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
-  uint64_t n = (uint64_t)solver->n, bad = 0;
+  uint64_t bad = 0;
   mbk_setup_invert_arguments arguments;
   merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
   if (status == MERBIT_OK) {
     arguments.diagonal = gpu->blocks;
     arguments.inverse = mbi_device_address(target);
-    arguments.n = n;
+    arguments.n = (uint64_t)solver->n;
     arguments.bad = gpu->bad;
     status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
                                wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,

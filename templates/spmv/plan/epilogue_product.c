@@ -81,8 +81,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbi_devptr to = mbi_device_address(y);
   mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
   uint64_t rows = (uint64_t)plan->csr.rows, places;
-  mbi_epilogue_call call;
-  int i, aligned;
+  int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
@@ -93,24 +92,22 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
-  memset(&call, 0, sizeof call);
+  memset(&arguments, 0, sizeof arguments);
   places = product | to;
   for (i = 0; i < plan->epilogue->given.vectors; i++) {
-    call.vectors[i] = mbi_device_address(vectors[i]);
-    places |= call.vectors[i];
+    arguments.call.vectors[i] = mbi_device_address(vectors[i]);
+    places |= arguments.call.vectors[i];
   }
-  aligned = places % 16 == 0;
-  call.scalars = mbi_device_address(scalars);
-  call.sums = mbi_device_address(sums);
-  call.skip = mbi_device_address(skip);
-  call.ticket = workspace->sums_scratch;
-  call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
-  call.after = plan->epilogue->after_memory;
+  arguments.call.scalars = mbi_device_address(scalars);
+  arguments.call.sums = mbi_device_address(sums);
+  arguments.call.skip = mbi_device_address(skip);
+  arguments.call.ticket = workspace->sums_scratch;
+  arguments.call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  arguments.call.after = plan->epilogue->after_memory;
   arguments.product = product;
   arguments.y = to;
   arguments.rows = rows;
-  arguments.aligned = aligned;
-  arguments.call = call;
+  arguments.aligned = places % 16 == 0;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
              ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
                                       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),

@@ -54,10 +54,11 @@
 #define MBK_STOPS 0 // 1: products take no scalars, but a flag that stops them
 #endif
 
-// alpha and beta as kernel parameters and as arguments of device functions. A null device
-// pointer stands for the default. Put MBK_SCALARS_LOAD just before the commits: scalars loaded
-// at a kernel's start would occupy registers. MBK_STOP_HERE ends a kernel if its stop flag is
-// set; whatever the kernel would write stays unchanged. Without a flag the kernel runs.
+// alpha and beta as parameters and arguments of device functions; a kernel takes them from its
+// struct by MBK_SCALARS_OF. A null device pointer stands for the default. Put MBK_SCALARS_LOAD
+// just before the commits: scalars loaded at a kernel's start would occupy registers.
+// MBK_STOP_HERE ends a kernel if its stop flag is set; whatever the kernel would write stays
+// unchanged. Without a flag the kernel runs.
 #define MBK_STOP_HERE
 #if MBK_STOPS
 #undef MBK_STOP_HERE

@@ -92,7 +92,6 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) 
 // Replaces counts by its exclusive prefix sum and writes the total to *total, which may be
 // counts + blocks. Launch: one block of 1024 threads. Shared: mbk_u32[33].
 MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {
-  mbk_u32 *total = a.total;
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of all warps before each
   mbk_u32 base = 0;
@@ -128,7 +127,7 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_argument
     mbk_block_sync();
   }
   if (mbk_thread() == 0) {
-    *total = base;
+    *a.total = base;
   }
 }
 

@@ -51,7 +51,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
-  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  mbi_devptr total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
   memset(nonempty, 0, sizeof *nonempty);
@@ -84,7 +84,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
-    count_arguments.row_ptr = row_ptr;
+    count_arguments.row_ptr = csr->row_ptr;
     count_arguments.rows = rows;
     count_arguments.counts = nonempty->offsets;
     count_arguments.longest = longest;
@@ -122,8 +122,8 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
                                                const mbi_device_csr *csr, merbit_type type,
                                                mbi_nonempty_rows *nonempty) {
-  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
-  uint64_t row_count = csr->rows, nnz = csr->nnz;
+  mbi_devptr narrow;
+  uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
@@ -137,9 +137,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   }
   narrow = nonempty->counts + sizeof answer[0];
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.col_ind = col_ind;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.col_ind = csr->col_ind;
+    arguments.rows = csr->rows;
     arguments.nnz = nnz;
     arguments.shift = shift;
     arguments.sectors = nonempty->counts;
@@ -370,8 +370,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
   const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
-  uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
@@ -385,8 +384,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.rows = csr->rows;
     arguments.offsets = nonempty->offsets;
     arguments.row_id = row_id;
     arguments.row_start = row_start;

@@ -124,8 +124,6 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef mbk_epilogue mbi_epilogue_call;
 /* Offsets in a product's scratch. At 0 is the ticket, which is zero between products, also if
  * the plan is made again. Then come the blocks' sums. If there is a result, space follows for a
  * product that must not go to y. */

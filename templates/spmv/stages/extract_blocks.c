@@ -67,7 +67,6 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
   uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
@@ -82,8 +81,8 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = block_rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)shape->block_cols;
   arguments.group = group;
   arguments.windows = parts;
   arguments.spans = spans;
@@ -176,9 +175,7 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
                                       mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
-  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   mbk_extract_fill_arguments arguments;
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
@@ -186,11 +183,11 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = plan->device.rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)plan->bsr.view.block_cols;
   arguments.group = group;
   arguments.block_ptr = plan->device.row_ptr;
-  arguments.large = large;
+  arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
   arguments.block_col = columns;
   arguments.masks = masks;
   arguments.blocks = values;
@@ -232,7 +229,6 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
-  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
   merbit_status status;
@@ -244,7 +240,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
-  offsets_arguments.large = large;
+  offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
   return status == MERBIT_OK
              ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],

@@ -198,12 +198,11 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
-  uint64_t elements = (uint64_t)count;
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
   arguments.from = from;
   arguments.to = to;
-  arguments.count = elements;
+  arguments.count = (uint64_t)count;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
                            mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
                            MBI_ARRAYS_THREADS, 0, stream, &arguments);

@@ -132,15 +132,13 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
 
 /* Writes the row of each entry into the buffer that the first pass reads. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
-  mbi_devptr row_ptr = t->from->row_ptr;
-  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
-  uint32_t base = (uint32_t)t->from->base;
   mbk_transpose_rows_arguments arguments;
-  arguments.row_ptr = row_ptr;
-  arguments.rows = rows;
+  arguments.row_ptr = t->from->row_ptr;
+  arguments.rows = t->from->rows;
   arguments.nnz = nnz;
-  arguments.base = base;
+  arguments.base = (uint32_t)t->from->base;
   arguments.row_of = t->rows[1];
   return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
                               tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);

@@ -100,7 +100,6 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
   merbit_status status;
@@ -121,7 +120,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
     arguments.values = search->values;
     arguments.rows = csr->rows;
     arguments.nnz = csr->nnz;
-    arguments.wide = wide;
+    arguments.wide = plan->type == MERBIT_F64;
     arguments.keys = keys;
     arguments.distinct = distinct;
     arguments.against = against;
@@ -141,26 +140,24 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
 /* Checks for all values the forms that one value alone can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
-  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.asked = asked;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.asked = MBI_FORM(form);
   arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
                            0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
@@ -172,7 +169,6 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
 /* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
-  uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
   mbk_forms_changes_arguments arguments;
@@ -181,7 +177,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   arguments.values = search->values;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
   status = mbi_values_launch(plan, search, "mbk_forms_changes",
                              mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
@@ -292,7 +288,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   mbk_forms_number_arguments number_arguments;
   mbk_forms_rows_arguments rows_arguments;
@@ -327,7 +323,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
-    shorten_arguments.half = half;
+    shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
                                0, &shorten_arguments);

@@ -164,7 +164,7 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
                                             mbi_devptr y, void *stream) {
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbk_study_scale_arguments scale;
   mbk_study_product_arguments arguments;
   merbit_status status;
@@ -183,7 +183,7 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.x = x;
   arguments.y = y;
   arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = plan->device.nnz;
   arguments.chunk_blocks = s->chunk_blocks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);

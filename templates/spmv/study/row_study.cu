@@ -63,10 +63,9 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
 
 // Sets the row counter to zero. Launch: one thread, before each product.
 MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(const mbk_loop_reset_arguments a) {
-  mbk_u64 *counter = a.counter;
   mbk_release();
   mbk_await(); // a previous product may still count
-  *counter = 0;
+  *a.counter = 0;
 }
 
 MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,

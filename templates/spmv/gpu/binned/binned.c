@@ -154,12 +154,11 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 /* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
-  uint32_t strips = (uint32_t)b->strips;
   mbk_binned_fill_arguments arguments;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
   arguments.nnz = plan->device.nnz;
-  arguments.strips = strips;
+  arguments.strips = (uint32_t)b->strips;
   arguments.runs = b->runs;
   arguments.part_start = b->part_start;
   arguments.strip_col = b->strip_col;

@@ -45,11 +45,6 @@
 // items[3 i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_multiply(const mbk_binned_multiply_arguments a) {
-  const mbk_u16 *strip_col = a.strip_col;
-  const MBK_VALUE *values = a.values;
-  const mbk_u32 *target = a.target;
-  const MBK_VECTOR *x = a.x;
-  MBK_COMPUTE *products = a.products;
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;
@@ -64,15 +59,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     return;
   }
   mbk_table_take(a.table, factor, MBK_THREADS);
-  strip_col += (mbk_u64)group * MBK_GROUP;
-  target += group;
+  const mbk_u16 *const strip_col = a.strip_col + (mbk_u64)group * MBK_GROUP;
+  const mbk_u32 *const target = a.target + group;
 #if !MBK_PATTERN
-  values += (mbk_u64)group * MBK_GROUP;
+  const MBK_VALUE *const values = a.values + (mbk_u64)group * MBK_GROUP;
 #endif
-  products += mbk_thread() % 2 * MBK_PACK;
-  x += first;
+  MBK_COMPUTE *const products = a.products + mbk_thread() % 2 * MBK_PACK;
   for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {
-    strip[i] = mbk_load_after_wait(x + i);
+    strip[i] = mbk_load_after_wait(a.x + first + i);
   }
   mbk_block_sync();
   for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {
@@ -99,7 +93,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #pragma unroll
         for (int j = 0; j < MBK_PACK; j++) {
 #if MBK_PATTERN
-          product.at[j] = MBK_BINNED_UNIT(values, strip[column[i].at[j]]);
+          product.at[j] = MBK_BINNED_UNIT(a.values, strip[column[i].at[j]]);
 #else
           product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);
 #endif
@@ -199,7 +193,6 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
 // part].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_sum(const mbk_binned_sum_arguments a) {
-  const MBK_COMPUTE *products = a.products;
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;
@@ -213,7 +206,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   if (alpha != (MBK_COMPUTE)0) {
-    products += (mbk_u64)from * MBK_GROUP;
+    const MBK_COMPUTE *const products = a.products + (mbk_u64)from * MBK_GROUP;
     for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {
       mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);
     }

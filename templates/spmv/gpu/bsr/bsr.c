@@ -59,11 +59,10 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
 /* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   mbk_bsr_schedule_arguments arguments;
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.blocks = plan->device.nnz;
   arguments.words = t->words;
   arguments.slots = slots;
@@ -118,13 +117,12 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
-  uint64_t cols = (uint64_t)plan->bsr.view.cols;
   mbk_bsr_fill_arguments arguments;
   merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
@@ -233,7 +231,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                           void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   mbk_bsr_fixup_arguments arguments;
   arguments.slot_row = t->slot_row;
@@ -244,7 +241,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments.y = y;
   arguments.tiles = t->tiles;
   arguments.empty_rows = t->empty_rows;
-  arguments.rows = rows;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
@@ -259,7 +256,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
   merbit_status status;
@@ -273,8 +269,8 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.y = y;
   arguments.firsts = carries;
   arguments.tails = tails;
-  arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);

@@ -246,7 +246,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
   return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));
 }
 
-#include "spmv/gpu/cb/arguments.cuh"
+#include "spmv/gpu/cb/cb_arguments.cuh"
 
 // Computes the product. A task is some whole strips, from number task_target[task] on, or a
 // part of one strip, whose sums go to carries. Each strip and part has an even number of
@@ -255,8 +255,6 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
 // MBK_AHEAD bytes follow the data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_cb_product(const mbk_cb_product_arguments a) {
-  const mbk_u64 *words = a.words;
-  const mbk_u32 *first = a.first;
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;
@@ -272,8 +270,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u64 block = mbk_load(a.task_block + task);
   mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);
   mbk_u32 target = mbk_load(a.task_target + task);
-  words += block + half;
-  first += block + half;
+  const mbk_u64 *words = a.words + block + half;
+  const mbk_u32 *first = a.first + block + half;
   mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;
   mbk_u32 next_first = mbk_load(first + 2);
   for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {

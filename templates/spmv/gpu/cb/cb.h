@@ -1,7 +1,7 @@
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
 #include "spmv/shared/shared.h"
-#include "spmv/gpu/cb/arguments.cuh"
+#include "spmv/gpu/cb/cb_arguments.cuh"
 
 /* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {

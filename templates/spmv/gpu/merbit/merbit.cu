@@ -178,6 +178,12 @@ MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, 
 
 #include "spmv/gpu/merbit/merbit_arguments.cuh"
 
+#if MBK_DUAL
+typedef mbk_merbit_product_dual_arguments mbk_merbit_given_arguments;
+#else
+typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;
+#endif
+
 // Computes the product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this
 // order: MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row
 // sums), MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].
@@ -188,20 +194,12 @@ MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, 
 // carry_first[block], and the block's own carry-out to carry_out[block]; mbk_merbit_fixup adds
 // them up. With the dual-buffer commit (plain A x) both are added to y by atomics, and the same
 // element of z is zeroed for the next product.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(
-#if MBK_DUAL
-    const mbk_merbit_product_dual_arguments given
-#else
-    const mbk_merbit_product_arguments given
-#endif
-) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(const mbk_merbit_given_arguments given) {
   MBK_VECTOR *const y = given.y;
-#if !MBK_DUAL
-  MBK_SCALARS_OF(given);
-#endif
 #if MBK_DUAL
   const bool multiply = true;
 #else
+  MBK_SCALARS_OF(given);
   const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;
 #endif
   MBK_SHARED_MEMORY(shared);

@@ -127,7 +127,7 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   }
 }
 
-#include "spmv/gpu/merge/arguments.cuh"
+#include "spmv/gpu/merge/merge_arguments.cuh"
 
 // Writes chunk_row, where each chunk begins, as mbk_merge_begin returns it. Launch: one thread
 // per chunk, and one more.

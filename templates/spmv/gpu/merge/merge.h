@@ -1,7 +1,7 @@
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
 #include "spmv/shared/shared.h"
-#include "spmv/gpu/merge/arguments.cuh"
+#include "spmv/gpu/merge/merge_arguments.cuh"
 
 /* The state of MERGE: the merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {

@@ -26,11 +26,10 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-#include "spmv/gpu/rows/arguments.cuh"
+#include "spmv/gpu/rows/rows_arguments.cuh"
 
 // Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {
-  const MBK_VALUE *values = a.values;
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();
@@ -42,9 +41,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
   MBK_COMPUTE sum = MBK_ZERO;
   if (row < a.rows && !MBK_VANISHES(alpha)) {
     const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
-#if MBK_BY_ROW
-    values += row;
-#endif
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
     // Count down the nonzeros that are left: adding to an offset near 2^31 could overflow.
     MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
@@ -59,7 +55,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
         if (u * MBK_LANES < left) {
           column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;
 #if !MBK_PATTERN
-          value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
+          value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);
 #endif
         }
       }
@@ -68,7 +64,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
 #if MBK_PATTERN
-          product[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));
+          product[u] =
+              MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), mbk_load_after_wait(a.x + column[u]));
 #else
           product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));
 #endif

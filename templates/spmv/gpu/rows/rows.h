@@ -1,7 +1,7 @@
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
 #include "spmv/shared/shared.h"
-#include "spmv/gpu/rows/arguments.cuh"
+#include "spmv/gpu/rows/rows_arguments.cuh"
 
 /* The state of ROWS: spmv/gpu/rows/rows.cu. */
 typedef struct mbi_rows {

@@ -67,13 +67,12 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   mbk_scan_build_arguments arguments;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.nnz = plan->device.nnz;
   arguments.tiles = s->tiles;
   arguments.row_ends = s->row_ends;

@@ -98,8 +98,6 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 // 32 two-byte codes; a slice with four-byte columns takes two of them per column. Launch: one
 // warp per slice. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {
-  const mbk_u16 *columns = a.columns;
-  const MBK_VALUE *values = a.values;
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
@@ -115,7 +113,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_a
   const mbk_u32 start = mbk_load(a.column_start + slice);
   const mbk_u32 width =
       factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;
-  columns += (mbk_u64)start * 32;
+  const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;
+  const MBK_VALUE *values = a.values;
 #if !MBK_PATTERN
   values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
