@@ -18,6 +18,11 @@
 #define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
+#if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107
+#define MBK_GRID_CONSTANT const __grid_constant__ // a kernel's struct, which it does not copy
+#else
+#define MBK_GRID_CONSTANT const
+#endif
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
 #include "jit/types.cuh"

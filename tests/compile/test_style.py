@@ -21,7 +21,7 @@ BANNER = re.compile(r"\s*(/\*|//) ?-{4}")
 WHOLE_BANNER = re.compile(r"(/\* ---- \S.* -{3,} \*/|// ---- \S.* -{3,})$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 KERNEL = re.compile(r"^MBK_KERNEL\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\([^)]*\))?\s+(\w+)\(([^)]*)\)", re.M)
-PARAMETER = re.compile(r"const mbk_\w+_arguments \w+")
+PARAMETER = re.compile(r"MBK_GRID_CONSTANT mbk_\w+_arguments \w+")
 JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}")
 
 
@@ -69,7 +69,7 @@ def faults_of_arguments(name, text):
     kernels = list(KERNEL.finditer(text))
     for match in kernels:
         if not PARAMETER.fullmatch(match.group(2).strip()):
-            yield f"{name}:{line_of(text, match.start())}: {match.group(1)} does not take one const mbk_..._arguments"
+            yield f"{name}:{line_of(text, match.start())}: {match.group(1)} does not take one mbk_..._arguments"
     unread = len(re.findall(r"(?<!#define )\bMBK_KERNEL\b", text)) - len(kernels)
     if unread:
         yield f"{name}:1: {unread} kernels whose parameters this test does not find"
