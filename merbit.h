@@ -22414,9 +22414,8 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
 }
 
 MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {
-    mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes,
-    mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL,
-    mbi_blocks_cost};
+    mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
+    mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
 /* MANY on the CPU: Y = alpha A X + beta Y for several vectors, which reads the matrix once for
