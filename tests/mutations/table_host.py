@@ -379,6 +379,7 @@ MUTATIONS = [
      "a fault in the last line is taken for the end of a file that was cut", "market_read_faults"),
     ("mbi_mm_cut", "return in->added &&", "return 1 &&", "a fault in a whole last line is taken for a cut",
      "market_read_faults"),
+    ("mbi_five_power", "q < 0 && q >= -27", "q < 0 && q > -27", "the power 5^-27 is rounded down", "market_decimal"),
     ("mbi_decimal_nearest", "high += low < more;", "", "a carry of the 128-bit product is lost",
      "market_decimal.*|hostile_decimals.*"),
     ("mbi_decimal_settle", "(order == 0 && (below & 1) != 0)", "order == 0", "long ties round up instead of to even",
