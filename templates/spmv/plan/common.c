@@ -6,6 +6,12 @@
 
 /* What methods and stages ask of a plan. */
 
+/* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
+ * of the name among the method's knobs: MBI_KNOB_... in its header. */
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
+  return (int)plan->tuning[knob];
+}
+
 /* Returns whether products start only when all before them is done. Then x is read as data that
  * nobody writes, by which most methods gain more than by a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {

@@ -165,7 +165,13 @@ typedef struct mbi_cuda_method {
   double making; /* the products that `create` takes as long as: MBI_MAKING_... */
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
+  /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
+   * order of plan->tuning. A point behind a name: the number may have a fraction. NULL: none.
+   */
+  const char *knobs;
 } mbi_cuda_method;
+
+#define MBI_KNOBS 4 /* of a method at most */
 
 /* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
  * other form, and SCAN's own with other columns. */
