@@ -166,8 +166,7 @@ typedef struct mbi_cuda_method {
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
   /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
-   * order of plan->tuning. A point behind a name: the number may have a fraction. NULL: none.
-   */
+   * order of plan->tuning. A point behind a name allows fractions. NULL: none. */
   const char *knobs;
 } mbi_cuda_method;
 
