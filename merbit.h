@@ -14772,8 +14772,7 @@ typedef struct mbi_cuda_method {
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
   /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
-   * order of plan->tuning. A point behind a name: the number may have a fraction. NULL: none.
-   */
+   * order of plan->tuning. A point behind a name allows fractions. NULL: none. */
   const char *knobs;
 } mbi_cuda_method;
 
@@ -27075,8 +27074,7 @@ typedef struct mbi_bsr_tiles {
 
 #define MBI_BSR_BUILD_THREADS 256
 
-/* BSR's knobs: blocks of a slot in a tile; 1 if each lane loads x, 2 to pass x on by shuffles.
- */
+/* BSR's knobs: blocks of a slot in a tile; 1 if each lane loads x, 2 for shuffles of x. */
 enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
 #endif
@@ -30743,7 +30741,6 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   }
   mbi_device_release(context, carries);
   mbi_method_destroy(plan);
-  mbi_measure_take_whole(plan, 0);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
     mbi_error_clear(context, reason, sizeof reason);

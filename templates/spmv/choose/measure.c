@@ -130,7 +130,6 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   }
   mbi_device_release(context, carries);
   mbi_method_destroy(plan);
-  mbi_measure_take_whole(plan, 0);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
     mbi_error_clear(context, reason, sizeof reason);
