@@ -1436,7 +1436,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 /* ==== >>core/core.h ======================================================================= */
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
-/* What every source begins with: system headers, linkage, threads. */
+/* The declarations that every source includes first: system headers, linkage, threads. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -1467,8 +1467,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #define MBI_PRINTF(at, first)
 #endif
 
-/* The linkage of functions that other sources call: static in merbit.h, a single translation
- * unit. */
+/* The linkage of functions that other sources call. In merbit.h, a single translation unit,
+ * they are static. */
 #if defined(MBI_SEPARATE)
 #define MBI_INTERNAL
 #else
@@ -1488,8 +1488,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 
 #define MBI_NUMA_CPUS 1024
 
-typedef struct mbi_numa { /* core/numa.c: processors, those of a node together */
-  int nodes, count;       /* nodes that have some */
+typedef struct mbi_numa { /* core/numa.c: processors, grouped by memory node */
+  int nodes, count;       /* number of nodes with processors */
   int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
 } mbi_numa;
 
@@ -1505,22 +1505,26 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 }
 
 #ifndef _OPENMP
-#define MBI_POOL_CLAIMS 8192 /* tasks that bound threads tell apart */
+#define MBI_POOL_CLAIMS 8192 /* the most tasks that bound threads can claim separately */
 
 typedef struct mbi_pool { /* core/threads.c */
-  mbi_mutex caller;       /* held by the thread whose call is running */
-  mbi_mutex lock;         /* guards the rest */
+  mbi_mutex caller;       /* held by the thread whose call runs */
+  mbi_mutex lock;         /* guards the other fields */
   pthread_cond_t wake, idle;
   pthread_t *workers;
-  int count, started, stop; /* started is the caller's */
-  int open, active;         /* a call may be joined; workers that have joined */
-  unsigned generation;      /* counts calls */
+  int count, started, stop; /* only the caller uses `started` */
+  int open, active;         /* open: 1: workers may join the call; active: workers that have
+                             * joined */
+  unsigned generation;      /* number of calls so far */
   mbi_task task;
   void *argument;
   int tasks, next;
-  const mbi_numa *bound;                 /* threads to processors; NULL: they are not */
-  int threads, named;                    /* the caller's too; workers that have a number */
-  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
+  const mbi_numa *bound;                 /* the processors to which threads are bound; NULL:
+                                          * none */
+  int threads, named;                    /* all threads, the caller's too; workers that have a
+                                          * number */
+  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* a bit per task that was taken, if threads are
+                                          * bound */
 } mbi_pool;
 
 static void mbi_pause(void) {
@@ -1535,18 +1539,18 @@ static void mbi_pause(void) {
 typedef struct mbi_hash {
   uint64_t high, low;
 } mbi_hash;
-#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the zero */
+#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the terminating zero */
 
 #define MBI_PATH_SIZE 1024
-#define MBI_MAX_LINKS 40           /* followed in one path, as in Linux */
-#define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
-#define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
+#define MBI_MAX_LINKS 40           /* the most links followed in one path, as in Linux */
+#define MBI_TEMPORARY ".merbit-"   /* prefix of the names of files being written */
+#define MBI_TEMPORARY_SECONDS 3600 /* older ones are left from a writer that died */
 typedef struct mbi_piece {
   const void *data;
   size_t size;
 } mbi_piece;
 
-typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
+typedef struct mbi_replacement { /* a file that replaces its target when it is complete */
   int file;
   uint64_t length; /* bytes written */
   char target[PATH_MAX];
@@ -1555,20 +1559,9 @@ typedef struct mbi_replacement { /* a file that takes its target's place when it
 
 #endif
 
-/* CUDA types as the driver's ABI has them, so that no CUDA header is needed. */
+/* CUDA types with the ABI of the driver, so that no CUDA header is needed. */
 typedef uint64_t mbi_devptr; /* CUdeviceptr */
 typedef int mbi_curesult;    /* CUresult */
-
-/* The names in which headers that kernels and the host share declare what a kernel takes. */
-typedef int mbk_i32;
-typedef unsigned mbk_u32;
-typedef long long mbk_i64;
-typedef unsigned long long mbk_u64;
-typedef struct mbk_scalar { /* alpha or beta: a number, or a device pointer to one */
-  mbk_u64 words[2];
-} mbk_scalar;
-#define MBI_CONTEXT_SCALAR
-#define MBK_POINTER(type) mbi_devptr
 
 typedef struct mbi_launch_attribute { /* CUlaunchAttribute */
   int id;
@@ -1658,13 +1651,13 @@ typedef struct mbi_nvrtc { /* jit/nvrtc.c */
   int (*get_ptx)(void *program, char *ptx); /* nvrtcGetPTX */
 } mbi_nvrtc;
 
-/* GPU memory that the maker of a plan has to spare: jit/memory.c. */
+/* GPU memory that the maker of a plan provides for its arrays: jit/memory.c. */
 typedef struct mbi_arena {
-  mbi_devptr at; /* 0: there is none */
+  mbi_devptr at; /* 0: no memory */
   uint64_t bytes, used;
-  int open; /* for what the thread `maker` allocates */
+  int open; /* 1: allocations of the thread `maker` come from here */
   pthread_t maker;
-  struct mbi_arena *next; /* of the context */
+  struct mbi_arena *next; /* of the same context */
 } mbi_arena;
 
 typedef struct mbi_device { /* jit/device.c */
@@ -1672,21 +1665,21 @@ typedef struct mbi_device { /* jit/device.c */
   mbi_nvrtc nvrtc;
   int ordinal;
   void *cuda_context;
-  int primary;  /* cuda_context is the retained primary context */
-  mbi_devptr held; /* see mbi_device_hold */
+  int primary;  /* 1: cuda_context is the retained primary context */
+  mbi_devptr held; /* an allocation that is kept: mbi_device_hold */
   mbi_arena *arenas; /* guarded by the context's lock */
-  int lost;     /* the CUresult that killed the context; 0 while it lives */
+  int lost;     /* the CUresult that destroyed the context; 0: it works */
   int compute_capability;
   int driver_version;
   int multiprocessors;
-  int dependent_launch; /* launches may overlap with the end of what is before them */
-  int cooperative; /* blocks of a launch may wait for each other */
+  int dependent_launch; /* 1: a launch may overlap with the end of earlier work */
+  int cooperative; /* 1: the blocks of a launch may wait for each other */
   int shared_bytes_per_block; /* the opt-in limit */
   char name[128];
 } mbi_device;
 
 typedef struct mbi_cache { /* jit/cache.c */
-  char directory[512];     /* empty: off */
+  char directory[512];     /* empty: no disk cache */
   char off_reason[256];
   int64_t max_bytes;
   int64_t hits, misses, errors; /* guarded by the context's lock */
@@ -1694,12 +1687,13 @@ typedef struct mbi_cache { /* jit/cache.c */
 
 typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
   void *module; /* CUmodule */
-  struct mbi_loaded *shared; /* that other plans use too: jit/loaded.c; or NULL */
-  int from_cache; /* or loaded before */
+  struct mbi_loaded *shared; /* the loaded program, if other plans may use it (jit/loaded.c); or
+                              * NULL */
+  int from_cache; /* 1: from the disk cache, or already loaded */
   double compile_seconds; /* 0 after a cache hit */
-  double load_seconds;    /* finding, reading and loading the cubin */
+  double load_seconds;    /* time to find, read and load the cubin */
 } mbi_program;
-#define MBI_FAILURES 64 /* threads whose last failure a context remembers */
+#define MBI_FAILURES 64 /* the most threads whose last failure a context remembers */
 
 typedef struct mbi_failure { /* core/status.c */
   pthread_t thread;
@@ -1713,17 +1707,17 @@ struct merbit_context {
   void *log_user;
   mbi_mutex lock; /* guards failures, references, loaded programs and the cache's counters */
   mbi_failure failures[MBI_FAILURES];
-  uint64_t failed; /* failures so far */
+  uint64_t failed; /* number of failures so far */
   int64_t references;
-  pid_t process;    /* that made the context: core/threads.c */
+  pid_t process;    /* the process that created the context: core/threads.c */
   merbit_side side; /* CPU or CUDA */
-  char reason[384]; /* why AUTO took the CPU */
+  char reason[384]; /* why AUTO chose the CPU */
   int threads;
   mbi_numa numa; /* count 0: threads are not bound */
 #ifndef _OPENMP
   mbi_pool pool;
 #endif
-  mbi_device device; /* only on CUDA */
+  mbi_device device; /* on CUDA only */
   mbi_cache cache;
   struct mbi_loaded *loaded; /* programs: jit/loaded.c */
 };
@@ -1746,8 +1740,8 @@ MBI_INTERNAL const char *mbi_environment(const char *name) {
 
 /* Returns the number of processors that this process may use, 1 to MBI_MAX_THREADS. */
 MBI_INTERNAL int mbi_processors(void) {
-  cpu_set_t
-      sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
+  cpu_set_t sets[64]; /* sets of 1,024 processors each; the kernel does not fill fewer than it
+                       * was built for */
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
   return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
@@ -1762,8 +1756,9 @@ MBI_INTERNAL const char *mbi_library_error(void) {
   return text != NULL ? text : "unknown reason";
 }
 
-/* Finds a function of a library and writes it to a function pointer of any type through its
- * bytes: ISO C has no conversion from void * to a function pointer. Returns 1 if it exists. */
+/* Finds a function of a library. Writes its address byte by byte to a function pointer of any
+ * type, because ISO C has no conversion from void * to a function pointer. Returns 1 if the
+ * function exists. */
 MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
     size_t size) {
   void *symbol = dlsym(library, name);
@@ -1816,7 +1811,7 @@ MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-/* Sets `error`, which may be NULL, for calls that have no context yet. Returns `status`. */
+/* Sets `error`, which may be NULL, for calls without a context. Returns `status`. */
 MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,
     const char *message) {
   if (error != NULL) {
@@ -1839,7 +1834,7 @@ MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *
   context->log(context->log_user, line);
 }
 
-/* Returns the calling thread's last failure, or NULL if it has none. The caller holds the
+/* Returns the calling thread's last failure, or NULL if it has none. The caller must hold the
  * lock. */
 static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
@@ -1852,8 +1847,7 @@ static mbi_failure *mbi_failure_find(merbit_context *context) {
   return NULL;
 }
 
-/* Keeps a failure of the calling thread in the place of its last one, or else of the
- * oldest. */
+/* Stores a failure of the calling thread in place of its last one, or else of the oldest. */
 static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
   mbi_failure *failure;
   int i;
@@ -1873,7 +1867,7 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Keeps a failure's message for merbit_last_error and returns its status. The message names
+/* Stores a failure's message for merbit_last_error and returns its status. The message names
  * the value at fault and what to do. */
 MBI_PRINTF(3, 4)
 MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status,
@@ -1889,7 +1883,7 @@ MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status statu
   return status;
 }
 
-/* Takes back a failure that a fall-back has made good, and copies its message to `reason`. */
+/* Removes a failure that a fallback has made good, and copies its message to `reason`. */
 MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
@@ -1936,8 +1930,8 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* Allocates heap memory through the user's allocator, as all of the library does. Returns
- * NULL if there is none; the caller reports it. */
+/* Allocates heap memory through the user's allocator; all of the library does so. Returns NULL
+ * if there is none, which the caller reports. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }
@@ -1965,12 +1959,12 @@ MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t c
 }
 
 /* ==== >>core/numa.c  memory nodes: processors, threads, pages ============================= */
-/* Which processor belongs to which memory node, threads bound to processors, and pages moved to
- * nodes: by the kernel's own calls, without libnuma. */
+/* NUMA by the kernel's own calls, without libnuma: which processor belongs to which memory
+ * node, threads bound to processors, and pages moved to nodes. */
 
 #define MBI_NODE_ROOT "/sys/devices/system/node"
 #define MBI_MOVED_AT_ONCE 1024 /* pages */
-#define MBI_MPOL_MF_MOVE 2     /* of <linux/mempolicy.h>: pages of this process alone */
+#define MBI_MPOL_MF_MOVE 2     /* <linux/mempolicy.h>: only pages of this process */
 
 static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
@@ -2053,13 +2047,13 @@ MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-/* Returns the first task that belongs to a thread; pages are placed by the same rule. A
- * thread's tasks end where the next thread's begin, so that it may have none. */
+/* Returns the first task of a thread; pages are placed by the same rule. A thread's tasks end
+ * where the next thread's begin, so a thread may have none. */
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-/* Returns the thread that the task belongs to. */
+/* Returns the thread that owns the task. */
 MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
@@ -2120,12 +2114,12 @@ MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
 /* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all
- * are done. What a task computes must depend on its index alone, never on the thread that runs
+ * are done. The result of a task must depend only on its index, never on the thread that runs
  * it. */
 
-/* Returns whether this process is a forked child of the one that made the context. A child
- * has none of the context's threads, and perhaps locks that nobody will release: it works
- * alone. */
+/* Returns whether this process is a forked child of the process that created the context. A
+ * child has none of the context's threads, and perhaps locks that nobody will release. So it
+ * works with one thread. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != getpid();
 }
@@ -2144,7 +2138,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Binds one of OpenMP's threads. Thread 0 is the caller's and stays where it is. */
+/* Binds one of OpenMP's threads. Thread 0 is the caller's and is not moved. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
   if (index > 0) {
@@ -2152,8 +2146,8 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-/* Runs the tasks on OpenMP's threads. A forked child lacks them and libgomp would wait
- * forever, so it runs them alone. */
+/* Runs the tasks on OpenMP's threads. A forked child has no such threads, and libgomp would
+ * wait for them forever, so it runs the tasks itself. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
     void *argument) {
   const int threads = context->threads;
@@ -2190,7 +2184,7 @@ MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
 
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   if (!mbi_context_forked(
-      context)) { /* else it would wait for workers to leave the conditions */
+      context)) { /* a forked child would wait for workers to leave the conditions */
     (void)pthread_cond_destroy(&context->pool.idle);
     (void)pthread_cond_destroy(&context->pool.wake);
     (void)pthread_mutex_destroy(&context->pool.lock);
@@ -2199,15 +2193,15 @@ MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   (void)pthread_mutex_destroy(&context->lock);
 }
 
-#define MBI_SPINS \
-  4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
+/* Polls before a worker sleeps: about 20 us, so that workers stay awake between products. */
+#define MBI_SPINS 4000
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Runs a bound thread's own tasks first, whose memory is local, and then what is left. A
+/* Runs a bound thread's own tasks first, whose memory is local, and then any that are left. A
  * thread without tasks of its own takes none. The caller, thread 0, always has some. */
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
@@ -2272,8 +2266,8 @@ static void *mbi_pool_worker(void *argument) {
   }
 }
 
-/* Starts the workers, at the first parallel call. If a thread cannot be created, fewer do
- * the same work. */
+/* Starts the workers at the first parallel call. If a thread cannot be created, fewer threads
+ * do the same work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
@@ -2285,8 +2279,8 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and stays
- * where it is. */
+/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and is not
+ * moved. */
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
@@ -2311,7 +2305,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
 }
 
 /* Runs the tasks on the pool and the caller. The caller waits only for workers that have
- * joined. If the pool is busy with another thread's call, the caller runs them alone. */
+ * joined. If the pool is busy with another thread's call, the caller runs all tasks itself. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
     void *argument) {
   mbi_pool *pool = &context->pool;
@@ -2351,9 +2345,10 @@ MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task
 #endif
 
 /* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
-/* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and finds
- * damage: every step is a bijection of the state, so that no change of a single byte goes
- * unseen. It is no defence against forgery; the cache's directory is (core/files.c). */
+/* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and
+ * detects damage: every step is a bijection of the state, so a change of a single byte always
+ * changes the hash. It is no protection against forgery; the checks of the cache's directory
+ * are (core/files.c). */
 
 MBI_INTERNAL mbi_hash mbi_hash_start(void) {
   mbi_hash hash;
@@ -2382,13 +2377,14 @@ MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 }
 
 /* ==== >>core/files.c  directories and files =============================================== */
-/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
+/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. ---------------- */
 
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Returns why others could put files of theirs into a directory, or NULL if only this user
- * and root can. A directory on the way to the `last` one may be sticky: there, others can
- * neither rename nor remove our files. The owner of a symbolic link chooses where it leads. */
+/* Returns why other users could put files into a directory, or NULL if only this user and root
+ * can. A directory on the way to the last one may be sticky: there, others can neither rename
+ * nor remove this user's files. For a symbolic link, its owner must be trusted, because the
+ * owner chooses where it leads. */
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
@@ -2433,16 +2429,17 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   if (errno != ENOENT || !create) {
     return errno;
   }
-  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) { /* a umask may have taken too much */
+  /* The umask may have removed too many bits. */
+  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) {
     return errno;
   }
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-/* Walks along the absolute `path`, a buffer of MBI_PATH_SIZE bytes, and replaces its links.
- * With `create` it makes missing directories, but none behind a part that others control.
- * Returns NULL if the directory is safe. Otherwise it cuts `path` to the faulty part and
- * returns what is wrong with it; *error is an errno or 0. */
+/* Checks the absolute `path`, a buffer of MBI_PATH_SIZE bytes, part by part, and replaces its
+ * links. If `create` is set, makes missing directories, but none below a part that others
+ * control. Returns NULL if the directory is safe. Otherwise cuts `path` after the faulty part
+ * and returns what is wrong with it; *error is an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
@@ -2458,7 +2455,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
     fault = mbi_directory_fault(&facts, last);
     if (fault == NULL && S_ISLNK(facts.st_mode)) {
       *error = ++links > MBI_MAX_LINKS ? ELOOP : mbi_link_replace(path, MBI_PATH_SIZE, end);
-      end = *error == 0 ? 1 : end; /* all of the new path */
+      end = *error == 0 ? 1 : end; /* check the whole new path */
     } else if (fault == NULL && !last) {
       end += path[end] == '/';
       end += strcspn(path + end, "/");
@@ -2494,9 +2491,9 @@ MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t 
   return 0;
 }
 
-/* Reads a whole regular file that this user owns and others cannot write, and updates its
- * time for mbi_directory_trim. Returns EINVAL if it is another kind of file, exceeds
- * `limit` bytes, or shrank while it was read. */
+/* Reads a whole regular file that this user owns and others cannot write, and updates its time
+ * for mbi_directory_trim. Returns EINVAL if it is another kind of file, if it exceeds `limit`
+ * bytes, or if it shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
     void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -2535,8 +2532,8 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would
- * exceed RLIMIT_FSIZE, which the system answers with a deadly signal. */
+/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would exceed
+ * RLIMIT_FSIZE, because the system would end the process with a signal. */
 MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
@@ -2567,7 +2564,7 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     hash = mbi_hash_add(hash, &now, sizeof now);
     hash = mbi_hash_add(hash, &process, sizeof process);
-    hash = mbi_hash_add(hash, &path, sizeof path); /* another stack in every thread */
+    hash = mbi_hash_add(hash, &path, sizeof path); /* an address of this thread's stack */
     hash = mbi_hash_add(hash, &attempt, sizeof attempt);
     if ((size_t)snprintf(path, size, "%s/" MBI_TEMPORARY "%016" PRIx64, directory,
         hash.high ^ hash.low) >= size) {
@@ -2579,8 +2576,8 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-/* Writes the pieces to `directory`/`name`: all or nothing, even if other processes write
- * there. */
+/* Writes the pieces to `directory`/`name`, completely or not at all, even if other processes
+ * write there. */
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
     const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
@@ -2593,7 +2590,7 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   if (error != 0) {
     return error;
   }
-  if (fchmod(file, 0600) != 0) { /* a umask may have taken too much */
+  if (fchmod(file, 0600) != 0) { /* the umask may have removed too many bits */
     error = errno;
   }
   for (i = 0; i < count && error == 0; i++) {
@@ -2619,7 +2616,7 @@ MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* ---- Keeping a directory small ---------------------------------------------------------- */
+/* ---- Limiting a directory's size --------------------------------------------------------- */
 
 typedef struct mbi_aged { /* one file of a directory */
   struct timespec used;
@@ -2638,7 +2635,7 @@ static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Makes sure that the list can take one more file; doubles a full list. */
+/* Makes space in the list for one more file. Doubles a full list. */
 static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
     size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
@@ -2659,8 +2656,8 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-/* Lists the regular files named *suffix, and removes left-over temporaries. A time in the
- * future counts as the oldest: a wrong clock would otherwise keep the file forever. */
+/* Lists the regular files named *suffix, and removes left-over temporary files. A time in the
+ * future counts as the oldest, because a wrong clock would otherwise keep the file forever. */
 static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
     mbi_aged **files, size_t *count) {
   const struct dirent *entry;
@@ -2699,9 +2696,9 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-/* Removes the files named *suffix that were unused for longest until the rest holds at most
- * `cap` bytes, and temporaries of dead writers. Other processes may do the same
- * concurrently. */
+/* Removes the files named *suffix that have been unused for longest, until the rest has at most
+ * `cap` bytes. Also removes temporary files of dead writers. Other processes may do the same at
+ * the same time. */
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
@@ -2730,10 +2727,10 @@ MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
   return error;
 }
 
-/* ---- Finding libraries ------------------------------------------------------------------ */
+/* ---- Finding libraries ------------------------------------------------------------------- */
 
-/* Writes a shell pattern that only `text` matches. Returns its length, or `size` if it is
- * too long. */
+/* Writes a shell pattern that matches only `text`. Returns its length, or `size` if it is too
+ * long. */
 MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
@@ -2766,15 +2763,15 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-/* Writes the path where the loader found an open library, or "" if it is not known. */
+/* Writes the path where the loader found an open library, or "" if that is unknown. */
 MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-/* Keeps a library in memory after its last close: for libraries that own threads, exit
- * handlers or memory, or take long to load. */
+/* Keeps a library in memory after its last close. Needed for libraries that own threads, exit
+ * handlers or memory, or that take long to load. */
 MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
@@ -2784,10 +2781,10 @@ MBI_INTERNAL void mbi_library_keep(void *library) {
 }
 
 /* ==== >>core/user_files.c  files that the user names ====================================== */
-/* Files that the user names. Results are 0 or an errno where nothing else is said. */
+/* Files that the user names. Results are 0 or an errno unless stated otherwise. */
 
-/* Opens a file for reading. *size is 0 if it is not known: for pipes and files that the
- * kernel makes up. */
+/* Opens a file for reading. *size is 0 if it is unknown, as for pipes and for files that the
+ * kernel generates. */
 MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
@@ -2809,8 +2806,8 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* Reads from the descriptor that `user` points to, as a merbit_read_callback. -1 leaves
- * errno. */
+/* Reads from the descriptor that `user` points to, as a merbit_read_callback. If it returns -1,
+ * errno is set. */
 MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
@@ -2824,7 +2821,8 @@ MBI_INTERNAL void mbi_file_close(int file) {
   (void)close(file);
 }
 
-/* Writes to the mbi_replacement `user`, as a merbit_write_callback. Nonzero leaves errno. */
+/* Writes to the mbi_replacement `user`, as a merbit_write_callback. If it returns nonzero,
+ * errno is set. */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
@@ -2852,8 +2850,9 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Creates the temporary beside the target, with the target's permissions if it exists. The
- * target must be a regular file that the user may write; a device or a pipe gives ENOTSUP. */
+/* Creates the temporary file beside the target, with the target's permissions if that exists.
+ * The target must be a regular file that the user may write. Returns ENOTSUP for a device or a
+ * pipe. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
@@ -2882,13 +2881,14 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
     error = r->file < 0 ? errno : 0;
   }
   if (error == 0 && exists) {
-    (void)fchmod(r->file, facts.st_mode & 0777); /* refused by some file systems: no harm */
+    (void)fchmod(r->file, facts.st_mode & 0777); /* some file systems refuse this, which does no
+                                                  * harm */
   }
   return error;
 }
 
-/* Ends a replacement. If `error` is 0 the temporary takes the target's place, otherwise it
- * is removed. Returns `error` or the errno of a failure. */
+/* Ends a replacement. If `error` is 0, the temporary file replaces the target; otherwise it is
+ * removed. Returns `error`, or the errno of a failure. */
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
@@ -2913,16 +2913,30 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-/* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
-#define MBI_SOURCES 101
-#define MBI_KERNEL_HASH "5ccb454ec88ddff67e8c8c83ad13aac6c7a7e7a3d3e4441f12e334f5ce705275"
+/* The embedded kernel texts: their number, and a hash of all of them, which is part of a
+ * cubin's key. */
+#define MBI_SOURCES 69
+#define MBI_KERNEL_HASH "1c413a8deda71599cb43b25327d14e72aa8c1f825308f428c2d9c412613afa81"
 
 typedef struct mbi_source {
-  const char *name; /* as kernels include it */
+  const char *name; /* the name by which kernels include it */
   const char *const *pieces;
 } mbi_source;
 
 #endif
+// The types in which files that kernels and the host share declare what a kernel takes.
+#ifndef MBK_TYPES_CUH
+#define MBK_TYPES_CUH
+typedef int mbk_i32;
+typedef unsigned mbk_u32;
+typedef long long mbk_i64;
+typedef unsigned long long mbk_u64;
+
+typedef struct mbk_scalar { // alpha or beta: a number, or a device pointer to one
+  mbk_u64 words[2];
+} mbk_scalar;
+#endif
+#define MBK_POINTER(type) mbi_devptr /* a pointer in a kernel's arguments, to the host */
 
 struct merbit_buffer {
   merbit_context *context;
@@ -2930,7 +2944,7 @@ struct merbit_buffer {
   void *pointer;
 };
 
-/* Results that the library tells apart (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
+/* Results that the library distinguishes (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_NVRTC_OUT_OF_MEMORY 1
 
@@ -2938,7 +2952,7 @@ struct merbit_buffer {
 #define MBI_CUDA_DRIVER_OLDEST 11000
 #define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
 
-/* Where a CUDA toolkit has its libraries. */
+/* The library directory inside a CUDA toolkit. */
 #if defined(__aarch64__)
 #define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
 #else
@@ -2947,8 +2961,8 @@ struct merbit_buffer {
 typedef struct mbi_nvrtc_search {
   merbit_context *context;
   int tried;
-  char places[160];  /* the first ones */
-  char refused[192]; /* the last library that was there but did not do, and why */
+  char places[160];  /* the first places searched */
+  char refused[192]; /* the last library that was refused, and why */
 } mbi_nvrtc_search;
 
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
@@ -2959,17 +2973,18 @@ typedef struct mbi_nvrtc_search {
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
-/* How a kernel is launched. */
+/* The kinds of launches. */
 enum {
   MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT, /* it may start while what is before it in the stream ends, for it calls
-                      mbk_await before it touches what that may still write or read */
-  MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
+  MBI_LAUNCH_DEPENDENT,  /* may start while earlier work in the stream ends; it calls mbk_await
+                          * before it touches data of that work */
+  MBI_LAUNCH_COOPERATIVE /* all its blocks are resident, so they may wait for each other */
 };
 
 #define MBI_CACHE_FORMAT 1
 #define MBI_CACHE_SUFFIX ".merbit"
-#define MBI_CACHE_LARGEST ((uint64_t)1 << 30) /* bytes; no larger entry is read or written */
+/* Bytes; larger entries are neither read nor written. */
+#define MBI_CACHE_LARGEST ((uint64_t)1 << 30)
 typedef struct mbi_cache_head {
   char magic[8];
   uint64_t format;
@@ -2979,29 +2994,30 @@ typedef struct mbi_cache_head {
 } mbi_cache_head;
 
 #ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#define MBI_LOADED_IDLE 32 /* the most loaded programs kept without a plan that uses them */
 #endif
-typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+/* An entry of context->loaded, the last used first; guarded by the lock. */
+typedef struct mbi_loaded {
   struct mbi_loaded *next;
-  char *key; /* as the cubin cache has it */
+  char *key; /* as in the cubin cache */
   size_t key_size;
   void *module; /* CUmodule */
   int64_t users;
 } mbi_loaded;
 
-typedef struct mbi_preamble { /* all zero is empty */
+typedef struct mbi_preamble { /* empty if all zero */
   char text[8192];
   size_t length;
-  int overflow; /* a line did not fit; mbi_program_create refuses */
+  int overflow; /* 1: a line did not fit; mbi_program_create fails */
 } mbi_preamble;
 #define MBI_MAIN_NAME "merbit_program.cu"
 #define MBI_PREAMBLE_NAME "merbit_preamble.h"
-#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC known to have the option */
+#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC with the option */
 typedef struct mbi_target {
   char architecture[48];
   const char *options[3];
   int count;
-  int ptx; /* NVRTC does not know this GPU: the driver compiles the rest */
+  int ptx; /* 1: NVRTC does not know this GPU, and the driver compiles PTX */
 } mbi_target;
 typedef struct mbi_texts { /* the files that NVRTC sees, by name */
   const char *names[MBI_SOURCES + 1];
@@ -3011,7 +3027,7 @@ typedef struct mbi_texts { /* the files that NVRTC sees, by name */
 
 #endif
 
-/* The CUDA driver, opened at run time: its function table. */
+/* The CUDA driver, opened at run time, and its function table. */
 
 /* Returns the text of a CUDA result. A broken driver may have none. */
 MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
@@ -3195,7 +3211,7 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
         "install one that supports CUDA 11", missing);
   }
   mbi_library_keep(
-      driver->library); /* others in the process may count on what cuInit sets up */
+      driver->library); /* others in the process may rely on what cuInit sets up */
   result = driver->init(0);
   if (result != 0) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
@@ -3206,14 +3222,14 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
 }
 
 /* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ======================== */
-/* NVRTC, opened at run time: its function table, where it is looked for, its answers. */
+/* NVRTC, opened at run time: its function table, the search for it, and its answers. */
 
 #define MBI_NVRTC_NEWEST 13 /* the newest major version known to this header */
 #define MBI_NVRTC_OLDEST 11
 
-/* Directories to look in, as shell patterns behind the value of a variable, if one is named.
- * pip's wheels of CUDA 11 and 12 lie in nvidia/cuda_nvrtc/lib, later ones in nvidia/cu13/lib.
- */
+/* Directories to search, as shell patterns; if a variable is named, the pattern follows its
+ * value. pip's wheels of CUDA 11 and 12 lie in nvidia/cuda_nvrtc/lib, later ones in
+ * nvidia/cu13/lib. */
 static const struct {
   const char *variable;
   const char *pattern;
@@ -3307,7 +3323,7 @@ MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) 
   return best;
 }
 
-/* Logs why a library is refused and closes it. `path` is NULL if `why` begins with it.
+/* Logs why a library is refused and closes it. `path` is NULL if `why` already contains it.
  * Returns 0. */
 static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
   (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
@@ -3317,7 +3333,7 @@ static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const ch
   return 0;
 }
 
-/* Accepts the open library at `path` if it has all functions and compiles for the device. */
+/* Accepts the open library at `path` if it has all functions and can compile for the device. */
 static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   mbi_device *device = &search->context->device;
   mbi_nvrtc *nvrtc = &device->nvrtc;
@@ -3339,12 +3355,12 @@ static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   }
   nvrtc->version = major * 1000 + minor * 10;
   mbi_library_path(nvrtc->library, nvrtc->path, sizeof nvrtc->path);
-  mbi_library_keep(nvrtc->library); /* it loses memory with every load, which takes 8 ms */
+  mbi_library_keep(nvrtc->library); /* never unloaded: each load leaks memory and takes 8 ms */
   mbi_log(search->context, "NVRTC %d.%d: %s", major, minor, nvrtc->path);
   return 1;
 }
 
-/* Tries a library that exists or that was asked for by name. */
+/* Tries a library that exists or was asked for by name. */
 static int mbi_nvrtc_try(void *user, const char *path) {
   mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
@@ -3394,11 +3410,11 @@ MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) 
   return 0;
 }
 
-/* Tries one major version. The driver's own comes first, then older ones, whose cubins it
- * loads too, then newer ones. */
+/* Tries one major version. The driver's own version comes first, then older ones, whose cubins
+ * the driver also loads, then newer ones. */
 static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
-  if (major == 11) { /* 11.2 to 11.8 share a name; before, functions are missing */
+  if (major == 11) { /* 11.2 to 11.8 share a name; earlier versions lack functions */
     return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
   }
   (void)snprintf(name, sizeof name, "libnvrtc.so.%d", major);
@@ -3423,7 +3439,7 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
 }
 
 /* Opens NVRTC into context->device. If `path` or MERBIT_NVRTC names a library, no other is
- * tried. It must compile for the device, if one is open. */
+ * tried. If a device is open, NVRTC must be able to compile for it. */
 MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
@@ -3449,7 +3465,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *p
       search.refused);
 }
 
-/* ---- Its answers ------------------------------------------------------------------------ */
+/* ---- NVRTC's answers --------------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
     const char *main_file) {
@@ -3483,7 +3499,8 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-/* Logs the compiler's output line by line, and copies its first error, else its first line. */
+/* Logs the compiler's output line by line. Copies its first error, or else its first line, to
+ * `first`. */
 MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
     size_t size) {
   int found = 0;
@@ -3514,10 +3531,10 @@ MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char 
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 
-/* ---- Errors ----------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------ */
 
-/* Returns whether a CUDA result is fatal: every later call on the context fails, or nothing
- * that it computes can be trusted. */
+/* Returns whether a CUDA result is fatal: either every later call on the context fails, or its
+ * results cannot be trusted. */
 MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
@@ -3534,14 +3551,14 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   case 717: /* INVALID_ADDRESS_SPACE */
   case 718: /* INVALID_PC */
   case 719: /* LAUNCH_FAILED */
-  case 999: /* UNKNOWN: a GPU that fell off the bus answers so */
+  case 999: /* UNKNOWN: the answer of a GPU that is no longer reachable */
     return 1;
   default:
     return 0;
   }
 }
 
-/* Marks the device as lost if the result is fatal; the first such result is kept. Returns
+/* Marks the device as lost if the result is fatal; the first fatal result is kept. Returns
  * whether it is fatal. */
 MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
@@ -3557,7 +3574,7 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-/* Returns DEVICE_LOST without a driver call once the context is dead. */
+/* Returns MERBIT_DEVICE_LOST, without a driver call, if the device has been lost. */
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
@@ -3590,7 +3607,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
       mbi_driver_error_string(driver, result), advice);
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
 static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
   return mbi_device_check(context,
@@ -3666,8 +3683,8 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return status;
 }
 
-/* Fills context->device, whose driver is open. The primary context comes last: it takes
- * longest. */
+/* Fills context->device; its driver must be open. The primary context comes last, because it
+ * takes longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
     const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -3700,7 +3717,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return status;
 }
 
-/* ---- Calls: all that follow need an entered context ------------------------------------- */
+/* ---- Calls that need a current CUDA context ---------------------------------------------- */
 
 /* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
@@ -3710,8 +3727,8 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
       "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Makes the context current in order to release something. Returns 0 if the context is
- * dead. Reports no failure, which would hide the one that led here. */
+/* Makes the context current in order to release something. Returns 0 if the device is lost.
+ * Reports no failure, because that would hide the one that led here. */
 MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
@@ -3733,11 +3750,11 @@ MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void 
       "cuStreamSynchronize", "waiting for the GPU");
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
-/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of
- * 2 MB; a page in use saves a plan's first such array 50 to 100 microseconds. Failure does
- * no harm. */
+/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of 2
+ * MB; a page in use saves a plan's first such array 50 to 100 microseconds. A failure does no
+ * harm. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {
@@ -3778,7 +3795,7 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context) {
 }
 
 /* ==== >>jit/memory.c  GPU memory ========================================================== */
-/* GPU memory: allocations and their parts, copies. In an entered context. */
+/* GPU memory: allocations and their parts, copies. The CUDA context must be current. */
 
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
@@ -3788,9 +3805,9 @@ MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-/* Returns a part of the allocation at `space` behind `used` bytes, which grow. Arrays made
- * together share an allocation, because each takes the driver as long as ten launches.
- * Divide at 0 first to learn the size. */
+/* Returns the part of the allocation at `space` that follows `used` bytes, and adds its size to
+ * *used. Arrays that are made together share an allocation, because an allocation takes the
+ * driver as long as ten launches. To learn the size, divide at address 0 first. */
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
@@ -3799,10 +3816,10 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
 
 /* ---- Arenas ------------------------------------------------------------------------------ */
 
-/* The driver takes 40 to 100 microseconds for each allocation, and more to release it. Memory
- * of short-lived arrays is therefore reused for what the same thread makes next. */
+/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
+ * Therefore a thread's short-lived arrays share memory that was allocated once. */
 
-/* Makes this thread allocate from the `bytes` at `at`, as long as they last. */
+/* Makes this thread allocate from the `bytes` at `at`, until they are used up. */
 MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
     uint64_t bytes) {
   arena->at = at;
@@ -3823,8 +3840,8 @@ MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Removes an arena whose parts are no longer used. Returns its address for the caller to
- * release, or 0. */
+/* Removes an arena whose parts are not used any more. Returns its address, which the caller
+ * releases, or 0. */
 MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
   const mbi_devptr at = arena->at;
   mbi_arena **link = &context->device.arenas;
@@ -3857,7 +3874,7 @@ static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   return address;
 }
 
-/* Returns whether an array lies in an arena and is therefore not released by itself. */
+/* Returns whether an array lies in an arena, in which case it is not released separately. */
 static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
   const mbi_arena *arena;
   int holds = 0;
@@ -3871,7 +3888,7 @@ static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
 
 /* ---- Allocations ------------------------------------------------------------------------- */
 
-/* Allocates GPU memory. `what` is a noun for the message. Success never gives address 0. */
+/* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   char attempt[128];
@@ -3890,7 +3907,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
 }
 
 /* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
- * arrays of 0 bytes are at address 0, as all are after a failure. */
+ * arrays of 0 bytes have address 0; after a failure all have. */
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
     int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
@@ -3912,15 +3929,15 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
   return status;
 }
 
-/* Releases GPU memory. A dead context's memory is gone with it. */
+/* Releases GPU memory. Memory of a lost device does not exist any more. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
     (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }
 }
 
-/* Uploads behind work on the default stream and waits: cuMemcpyHtoD may return while the
- * last piece is still on its way, and other streams would not wait for it. */
+/* Uploads after earlier work on the default stream, and waits: cuMemcpyHtoD may return before
+ * the last part has arrived, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
     const void *source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3942,7 +3959,7 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
       "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-/* Copies within GPU memory; complete on return. */
+/* Copies within GPU memory. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3977,10 +3994,10 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
       "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a
- * plain host pointer. Without an answer of the driver it returns 1, so that the next call
- * reports the reason. The plural query is used because the driver calls a host pointer an
- * error for a single attribute. */
+/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a plain
+ * host pointer. If the driver does not answer, returns 1, so that the next call reports the
+ * reason. Uses the plural query, because the driver treats a host pointer as an error if asked
+ * for a single attribute. */
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;
@@ -3996,11 +4013,11 @@ MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
 }
 
 /* ==== >>jit/launch.c  launches of kernels ================================================= */
-/* Launches of kernels, in an entered context. */
+/* Launches of kernels. The CUDA context must be current. */
 
-/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves
- * all that a block may have, because plans that need different amounts may share it. `name`
- * is for the message. */
+/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves the
+ * largest amount that a block may have, because plans that need different amounts may share the
+ * function. `name` is for the message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
     const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
@@ -4053,8 +4070,8 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
-/* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
- * blocks. */
+/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `how` is a MBI_LAUNCH
+ * value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments, int how) {
@@ -4088,10 +4105,10 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
-/* Each kernel file as it stands in templates/, without comments, in pieces that every compiler
+/* The text of each kernel file of templates/, without comments, in pieces that every compiler
  * accepts. */
 static const char *const mbi_source_jit_complex_cuh[] = {
-"\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n"
+"\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n\n"
 "template <class T> struct alignas(2 * sizeof(T)) mbk_complex {\nT re, im;\n"
 "mbk_complex() = default;\nMBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {\n}\n};\n\n"
 "typedef mbk_complex<float> mbk_c64;\ntypedef mbk_complex<double> mbk_c128;\n\n\n"
@@ -4130,21 +4147,19 @@ static const char *const mbi_source_jit_complex_cuh[] = {
 NULL};
 
 static const char *const mbi_source_jit_device_cuh[] = {
-"\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n"
+"\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
 "#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#define MBK_KERNEL extern \"C\" __global__ void\n"
 "#define MBK_DEVICE static __device__ __forceinline__\n#define MBK_CALLED \\\n"
 "static __device__ __noinline__\n#define MBK_MEMBER __device__ __forceinline__\n"
 "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
-"typedef int mbk_i32;\ntypedef unsigned char mbk_u8;\ntypedef unsigned short mbk_u16;\n"
-"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\n"
-"typedef unsigned long long mbk_u64;\n\n\n"
+"#include \"jit/types.cuh\"\ntypedef unsigned char mbk_u8;\n"
+"typedef unsigned short mbk_u16;\n\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
-"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\nstruct mbk_scalar {\n"
-"mbk_u64 words[2];\n};\n\n"
+"#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n"
 "template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {\nT value;\n"
-"__builtin_memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
+"memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
 "return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_threads() {\nreturn blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\n"
@@ -4152,9 +4167,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n__syncwarp(mask);\n}\n\n"
 "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
 "return __shfl_sync(mask, value, lane, width);\n}\n"
-"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
+"template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
 "return __shfl_up_sync(mask, value, delta, width);\n}\n"
-"template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
+"template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n",
 "return __shfl_down_sync(mask, value, delta, width);\n}\n"
 "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
 "return __shfl_xor_sync(mask, value, lanes, width);\n}\n"
@@ -4175,9 +4190,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
 "return atomicAdd(address, value);\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
-"return atomicCAS(address, expected, value);\n}\n",
-"MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
+"MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
+"return atomicCAS(address, expected, value);\n}\n",
 "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\natomicOr(address, bits);\n}\n"
 "MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\n"
 "atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
@@ -4199,10 +4214,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
 "asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
 ": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\n"
-"low = ((const volatile mbk_u64 *)slots)[2 * k];\n",
+"low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
 "high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n#endif\n"
 "missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
-"values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n"
+"values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n",
 "} while (missing);\n}\n\n\n\n"
 "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\nT at[N];\n};\n\n"
 "template <class T, int N> union mbk_pack_bits {\nmbk_pack<T, N> pack;\nunsigned short half;\n"
@@ -4223,19 +4238,19 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
 "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
-": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n",
+": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
-"#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
-"}\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
+"#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n",
+"}\n\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load_pack<T, N>(address);\n#else\n"
-"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n"
+"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\n"
 "return mbk_load(address);\n}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
-"asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n"
+"asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
 "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
@@ -4260,8 +4275,14 @@ static const char *const mbi_source_jit_functions_cuh[] = {
 "} number;\nnumber.bits = bits;\nreturn number.value;\n}\n",
 NULL};
 
+static const char *const mbi_source_jit_types_cuh[] = {
+"\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\n"
+"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\n"
+"typedef struct mbk_scalar {\nmbk_u64 words[2];\n} mbk_scalar;\n#endif\n",
+NULL};
+
 static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
-"\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
+"\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_residual(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
@@ -4320,7 +4341,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "mbk_bicgstab_fused_s(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
-"(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n"
+"(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_bicgstab_fused(const mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
@@ -4351,7 +4372,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 "if (v->pre == MBI_PRE_DIAGONAL) {\nMBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
 "}\nsums[0] += s * s;\n}\nMBS_AFTER(bicgstab_s) {\n"
 "m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
-"m->state.scalar[MBI_BICG_SS] = sums[0];\n}\nMBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n\n"
+"m->state.scalar[MBI_BICG_SS] = sums[0];\n}\nMBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n"
 "MBS_BEFORE(bicgstab_update_x_r) {\n"
 "const double ts = c->product_sums[0], tt = c->product_sums[1];\n",
 "const double omega = tt > 0 ? ts / tt : tt;\nif (!(tt - tt == 0) || !(omega - omega == 0)) {\n"
@@ -4387,7 +4408,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_cg_cg_cu[] = {
-"\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
+"\n\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
 "#include \"solve/cg/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -4413,7 +4434,7 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
 "MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n",
 "sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
-"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n"
+"m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
 "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
 "#pragma unroll\nfor (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
@@ -4501,7 +4522,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_check_steps_cuh[] = {
-"\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
+"\n\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
 "const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
 "(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[1] += b * b;\n"
 "MBS_GREATER(sums[2], MBS_SIZE(w));\nMBS_GREATER(sums[3], MBS_SIZE(x));\n"
@@ -4509,7 +4530,7 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
 "mbi_solve_state *s = &m->state;\n(void)c;\ns->ww = sums[0];\ns->bb = sums[1];\n"
 "s->w_most = sums[2];\ns->x_most = sums[3];\ns->b_most = sums[4];\n"
 "s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n}\n"
-"MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(solve_blocks)\n"
+"MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)\n\n\n\nMBS_NOTHING_BEFORE(solve_blocks)\n"
 "MBS_ELEMENT(solve_blocks) {\n"
 "const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
 "const MBS_INDEX first = i - i % v->block;\n"
@@ -4529,8 +4550,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
 "for (mbk_u32 i = mbk_thread(); i < sizeof *to / sizeof(mbk_u64); i += mbk_threads()) {\n"
 "((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-"double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
+"MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
+"mbi_solve_memory *m, double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
 "mbi_solve_state *const own = mbk_fused_state(shared);\nmbk_release();\n"
 "mbk_fused_copy(own, &m->state);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
 "own->copied = 1;\n}\nmbk_block_sync();\nreturn s;\n}\n\n\n"
@@ -4548,8 +4569,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "i += share.stride) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
 "if ((slots >> slot & 1u) != 0) {\nmbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n}\n}\n"
 "}\n}\n}\n\n\n\ntemplate <int ADDS, int MAXES>\n"
-"MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c, double *sums,\n"
-"bool collects, mbk_u32 ahead, bool backwards) {\n"
+"MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,\n"
+"double *sums, bool collects, mbk_u32 ahead, bool backwards) {\n"
 "const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
 "mbk_u64 *const slots = mbk_fused_slots(s, c);\nmbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
 "if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
@@ -4602,15 +4623,12 @@ NULL};
 
 static const char *const mbi_source_solve_core_loop_cu[] = {
 "\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#include \"solve/core/state.cuh\"\n\n#include \"solve/core/loop_arguments.cuh\"\n\n\n"
+"#include \"solve/core/state.cuh\"\n\n"
+"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; MBK_POINTER(const mbi_solve_memory) "
+"m; } mbk_solve_loop_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_loop(const mbk_solve_loop_arguments a) {\n"
 "mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
 "a.m->state.iterations < a.m->state.check_at);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_loop_arguments_cuh[] = {
-"\ntypedef struct mbk_solve_loop_arguments {\nmbk_u64 handle;\n"
-"MBK_POINTER(const mbi_solve_memory) m;\n} mbk_solve_loop_arguments;\n",
 NULL};
 
 static const char *const mbi_source_solve_core_refine_cu[] = {
@@ -4648,7 +4666,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 "#define MBI_SOLVE_CAP 1\n#define MBI_SOLVE_NOT_FINITE 3\n#define MBI_SOLVE_STAGNATED 4\n"
 "#define MBI_SOLVE_BREAKDOWN 5\n#define MBI_SOLVE_CANDIDATE 100\n\n\n"
 "#define MBI_WHY_NOTHING 0\n#define MBI_WHY_CURVATURE 1\n#define MBI_WHY_PRECONDITIONER 2\n"
-"#define MBI_WHY_SHADOW 3\n#define MBI_WHY_OMEGA 4\n\n\n\n#define MBI_AT_X 0\n"
+"#define MBI_WHY_SHADOW 3\n#define MBI_WHY_OMEGA 4\n\n\n\n\n#define MBI_AT_X 0\n"
 "#define MBI_AT_B 1\n#define MBI_AT_W 2\n#define MBI_AT_INVERSE 3\n#define MBI_AT_OWN 4\n\n\n\n"
 "#define MBI_PRE_NONE 0\n#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\n"
 "typedef struct mbi_solve_vectors {\nvoid *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\n"
@@ -4657,7 +4675,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 "typedef struct mbi_solve_state {\ndouble scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\n"
 "double rr;\ndouble goal;\ndouble tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\n"
 "double w_most, x_most, b_most;\ndouble value;\nint stop;\nint closed;\nint iterations, cap;\n"
-"int check_at;\nint why;\nunsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n"
+"int check_at;\n\nint why;\nunsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n"
 "} mbi_solve_state;\n\ntypedef struct mbi_solve_memory {\nmbi_solve_state state;\n"
 "double ring[MBI_SOLVE_RING];\n} mbi_solve_memory;\n\n\n#define MBI_OPEN_BEGIN 0\n"
 "#define MBI_OPEN_GO_ON 1\n#define MBI_OPEN_TIGHTER 2\n\n\n"
@@ -4684,7 +4702,7 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_step_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of vectors in memory\"\n#endif\n#ifndef MBK_STEP_ROWS\n"
 "#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
@@ -4721,7 +4739,7 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "if (mbk_lane() == 0) {\nshared[warp * COUNT + k] = sums[k];\n}\n}\nmbk_block_sync();\n"
 "if (warp == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
 "sums[k] = mbk_lane() < mbk_threads() / 32 ? shared[mbk_lane() * COUNT + k] : 0;\n}\n"
-"mbk_step_lanes<ADDS, MAXES>(sums);\n}\nmbk_block_sync();\n}\n\n\ntemplate <int COUNT>\n"
+"mbk_step_lanes<ADDS, MAXES>(sums);\n}\nmbk_block_sync();\n}\n\n\n\ntemplate <int COUNT>\n"
 "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
 "double *shared) {\nmbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
 "if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
@@ -4782,21 +4800,17 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
 "mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n",
 "if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
-"#include \"solve/core/step_arguments.cuh\"\n\n\n"
+"typedef struct mbk_solve_open_arguments { MBK_POINTER(mbi_solve_memory) m; mbk_i32 how, span, "
+"cap; double tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct "
+"mbk_solve_step_arguments { mbi_solve_vectors v; mbk_i64 n; MBK_POINTER(mbi_solve_memory) m; "
+"MBK_POINTER(double) partials; } mbk_solve_step_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {\n"
 "mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
 "#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
 NULL};
 
-static const char *const mbi_source_solve_core_step_arguments_cuh[] = {
-"\ntypedef struct mbk_solve_open_arguments {\nMBK_POINTER(mbi_solve_memory) m;\n"
-"mbk_i32 how, span, cap;\ndouble tolerance, shrink, epsilon;\n} mbk_solve_open_arguments;\n\n\n"
-"typedef struct mbk_solve_step_arguments {\nmbi_solve_vectors v;\nmbk_i64 n;\n"
-"MBK_POINTER(mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n} mbk_solve_step_arguments;\n",
-NULL};
-
 static const char *const mbi_source_solve_core_step_text_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
 "#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n#ifndef MBS_STORE\n"
 "#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n#endif\n"
 "#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
@@ -4852,11 +4866,11 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_wide_steps_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
+"\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
 NULL};
 
 static const char *const mbi_source_solve_eigen_eigen_cu[] = {
-"\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
+"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
 "#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n"
 "#include \"solve/eigen/steps.cuh\"\n\n"
@@ -4918,7 +4932,7 @@ static const char *const mbi_source_solve_eigen_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
-"\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
+"\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
 "#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -4948,11 +4962,11 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "#define MBI_ARNOLDI_Q 4\n#define MBI_ARNOLDI_BETA 5\n#define MBI_GMRES_BEGAN 6\n"
 "#define MBI_GMRES_STALLS 7\n#define MBI_GMRES_RESTARTS 8\n\n\n#define MBI_SMALL_FIRST 0\n"
 "#define MBI_SMALL_SECOND 1\n#define MBI_SMALL_COMBINE 2\n#define MBI_SMALL_Y 3\n"
-"#define MBI_SMALL_COSINE 4\n#define MBI_SMALL_SINE 5\n#define MBI_SMALL_G 6\n"
+"#define MBI_SMALL_COSINE 4\n#define MBI_SMALL_SINE 5\n#define MBI_SMALL_G 6\n\n"
 "#define MBI_SMALL_COLUMN 7\n\n\n#define MBI_EIGEN_KEEP 9\n#define MBI_EIGEN_S 10\n"
 "#define MBI_LANCZOS_FRESH 10\n#define MBI_EIGEN_FROM 6\n#define MBI_EIGEN_TO 7\n"
 "#define MBI_EIGEN_NEXT 8\n#define MBI_EIGEN_CHECK 9\n#define MBI_POWER_VALUE 0\n"
-"#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n#define MBI_GMRES_STALLED 0.9999\n"
+"#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n\n#define MBI_GMRES_STALLED 0.9999\n"
 "#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n16\n"
 "#define MBI_WHY_STALLED 17\n\n"
 "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
@@ -4998,7 +5012,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
 "double below = length < 0 ? -1 : length > 0 ? 1 : 0, q;\nint k;\nmbi_gmres_solve(v, used);\n"
 "for (k = used - 1; k >= 0; k--) {\nr[k + 1] = c[k] * below;\nbelow *= -d[k];\n}\n"
-"r[0] = below;\nq = used == width ? r[width] : 0;\nfor (k = 0; k < width; k++) {\n"
+"r[0] = below;\nq = used == width ? r[width] : 0;\n\nfor (k = 0; k < width; k++) {\n"
 "combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n}\nfor (k = used; k < width; k++) {\n"
 "mbi_small(v, MBI_SMALL_Y)[k] = 0;\n}\ns->scalar[MBI_ARNOLDI_Q] *= q;\n"
 "s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
@@ -5008,7 +5022,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "const double began = s->scalar[MBI_GMRES_BEGAN];\n"
 "const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
 "s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
-"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n"
+"return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n}\n\n\n\n"
 "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
 "const double *sums) {\nmbi_solve_state *s = &m->state;\n",
 "const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
@@ -5024,7 +5038,8 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
 "s->why = MBI_WHY_STALLED;\ns->value = size;\ns->stop = MBI_SOLVE_STAGNATED;\n}\n"
 "if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\nmbi_gmres_close(s, v, used);\n}\n"
-"}\n\n\n\nMBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+"}\n\n\n\n\n"
+"MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
 "const double *sums) {\nmbi_solve_state *s = &m->state;\n"
 "const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
 "const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -5093,22 +5108,6 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
 "mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n",
 NULL};
 
-static const char *const mbi_source_solve_pagerank_arguments_cuh[] = {
-"\ntypedef struct mbk_pagerank_weigh_arguments {\nMBK_POINTER(MBK_VECTOR) weights;\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 n;\n} mbk_pagerank_weigh_arguments;\n\n"
-"typedef struct mbk_pagerank_begin_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
-"MBK_POINTER(const MBK_VECTOR) weights;\nmbk_i32 given;\nmbk_u64 n;\n"
-"MBK_POINTER(double) partials;\n} mbk_pagerank_begin_arguments;\n\n"
-"typedef struct mbk_pagerank_first_arguments {\nMBK_POINTER(const double) partials;\n"
-"mbk_u32 blocks;\nMBK_POINTER(mbi_solve_memory) m;\n} mbk_pagerank_first_arguments;\n\n"
-"typedef struct mbk_pagerank_update_arguments {\nMBK_POINTER(MBK_VECTOR) z;\n"
-"MBK_POINTER(const MBK_VECTOR) y, weights, teleport;\nmbk_u64 n;\n"
-"MBK_POINTER(const mbi_solve_memory) m;\nMBK_POINTER(double) partials;\n"
-"} mbk_pagerank_update_arguments;\n\ntypedef struct mbk_pagerank_end_arguments {\n"
-"MBK_POINTER(MBK_VECTOR) z;\nMBK_POINTER(const MBK_VECTOR) weights;\nmbk_u64 n;\n"
-"} mbk_pagerank_end_arguments;\n",
-NULL};
-
 static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of ranks in memory\"\n#endif\n#ifndef MBK_ROW_PTR\n"
@@ -5135,7 +5134,18 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
 "first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
 "mbk_pagerank_sum(shared, first, second);\n}\n\n",
-"#include \"solve/pagerank/arguments.cuh\"\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"typedef struct mbk_pagerank_weigh_arguments { MBK_POINTER(MBK_VECTOR) weights; "
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 n; } mbk_pagerank_weigh_arguments; typedef "
+"struct mbk_pagerank_begin_arguments { MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const "
+"MBK_VECTOR) weights; mbk_i32 given; mbk_u64 n; MBK_POINTER(double) partials; } "
+"mbk_pagerank_begin_arguments; typedef struct mbk_pagerank_first_arguments { MBK_POINTER(const "
+"double) partials; mbk_u32 blocks; MBK_POINTER(mbi_solve_memory) m; } "
+"mbk_pagerank_first_arguments; typedef struct mbk_pagerank_update_arguments { "
+"MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const MBK_VECTOR) y, weights, teleport; mbk_u64 n; "
+"MBK_POINTER(const mbi_solve_memory) m; MBK_POINTER(double) partials; } "
+"mbk_pagerank_update_arguments; typedef struct mbk_pagerank_end_arguments { "
+"MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const MBK_VECTOR) weights; mbk_u64 n; } "
+"mbk_pagerank_end_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];\n"
@@ -5146,7 +5156,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const double weight = (double)a.weights[i];\n"
 "const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
-"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
+"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n",
 "count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n"
 "}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
@@ -5159,7 +5169,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "mbk_pagerank_update(const mbk_pagerank_update_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "if (a.m->state.closed) {\nreturn;\n}\n"
 "const double damping = a.m->state.scalar[MBI_PAGERANK_DAMPING];\n"
-"const double base = a.m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n",
+"const double base = a.m->state.scalar[MBI_PAGERANK_BASE];\ndouble change = 0, mass = 0;\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const double given = (double)a.weights[i], weight = given < 0 ? 1.0 : given;\n"
 "const double share = a.teleport != nullptr ? base * (double)a.teleport[i] : base;\n"
@@ -5171,7 +5181,7 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "if (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
-"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n"
+"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n",
 "if (mbk_thread() == 0) {\nmbi_pagerank_decide(a.m, change, mass);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_end(const mbk_pagerank_end_arguments a) {\n"
@@ -5181,17 +5191,17 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 NULL};
 
 static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
-"\n\n\n\n\n#define MBI_PAGERANK_DAMPING 0\n#define MBI_PAGERANK_BASE 1\n"
+"\n\n\n\n\n#define MBI_PAGERANK_DAMPING 0\n\n#define MBI_PAGERANK_BASE 1\n\n"
 "#define MBI_PAGERANK_RELAX 2\n#define MBI_PAGERANK_PAST 3\n#define MBI_PAGERANK_SUM 4\n"
 "#define MBI_PAGERANK_LEAST 5\n#define MBI_PAGERANK_STALE 6\n#define MBI_PAGERANK_DANGLING 7\n"
-"#define MBI_PAGERANK_MOST 8\n#define MBI_PAGERANK_PLAIN_RATE 9\n"
+"#define MBI_PAGERANK_MOST 8\n\n#define MBI_PAGERANK_PLAIN_RATE 9\n"
 "#define MBI_PAGERANK_SWITCHED 10\n#define MBI_PAGERANK_STARTED 11\n"
 "#define MBI_PAGERANK_HOLD 12\n#define MBI_PAGERANK_KEPT 13\n"
-"#define MBI_PAGERANK_KEPT_RATE 14\n#define MBI_PAGERANK_LOST 15\n\n\n"
+"#define MBI_PAGERANK_KEPT_RATE 14\n\n#define MBI_PAGERANK_LOST 15\n\n\n"
 "#define MBI_PAGERANK_CONVERGED 100\n#define MBI_PAGERANK_STAGNATED 4\n\n\n"
-"#define MBI_PAGERANK_PATIENCE 16\n\n\n\n#define MBI_PAGERANK_WINDOW 3\n"
-"#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n"
-"#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n"
+"#define MBI_PAGERANK_PATIENCE 16\n\n\n\n#define MBI_PAGERANK_WINDOW 3\n\n"
+"#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n\n"
+"#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n\n"
 "#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
 "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
 "const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
@@ -5238,7 +5248,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "double later = last;\nint k;\nfor (k = 1; k < 5; k++) {\n"
 "const double rate = mbi_pagerank_before(m, k) / mbi_pagerank_before(m, k + 1);\n"
 "if (!(later >= 0.99 * rate && last <= rise * rate)) {\nreturn 0;\n}\nlater = rate;\n}\n"
-"return 1;\n}\n\n\n\n\nMBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
+"return 1;\n}\n\n\n\n\n\nMBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
 "mbi_solve_state *s = &m->state;\nconst double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
 "const double rate =\n"
 "mbi_pagerank_rate(m, s->iterations > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n"
@@ -5263,7 +5273,7 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;\ns->scalar[MBI_PAGERANK_LOST] += 4;\n"
 "mbi_pagerank_switch(s, 1);\n}\nreturn;\n}\nif (last > 1) {\nmbi_pagerank_give_up(m, factor);\n"
 "return;\n}\nif (s->iterations % MBI_PAGERANK_WINDOW != 0) {\nreturn;\n}\n"
-"rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n\n"
+"rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);\n\n"
 "if (mbi_pagerank_budget(s, 0.5) < 0 ||\n(since >= 4 * MBI_PAGERANK_WINDOW &&\n"
 "log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {\n"
 "mbi_pagerank_give_up(m, factor);\nreturn;\n}\nmbi_pagerank_account(m);\n"
@@ -5309,15 +5319,6 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n",
 NULL};
 
-static const char *const mbi_source_solve_precondition_arguments_cuh[] = {
-"\ntypedef struct mbk_setup_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 n;\n"
-"mbk_u32 width;\nMBK_POINTER(double) blocks, norms;\n} mbk_setup_rows_arguments;\n\n"
-"typedef struct mbk_setup_invert_arguments {\nMBK_POINTER(const double) diagonal;\n"
-"MBK_POINTER(MBK_VALUE) inverse;\nmbk_u64 n;\nMBK_POINTER(mbk_u64) bad;\n"
-"} mbk_setup_invert_arguments;\n",
-NULL};
-
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
 "#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
@@ -5337,12 +5338,12 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
 "double sum = 0;\n#pragma unroll 4\n"
 "for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
-"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n"
+"sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
 "mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\nmbk_u32 threads) {\n"
 "double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
 "if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n",
-"sum += MBK_PATTERN ? 1.0 : (double)values[k];\n}\n}\nreturn sum;\n}\n\n\n"
+"sum += MBK_PATTERN ? 1.0 : (double)values[k];\n}\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
 "shared[mbk_thread()] = sum;\nmbk_block_sync();\n"
 "for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
@@ -5357,16 +5358,20 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "(mbk_i64)(row - row % width + j),\nmbk_thread(), MBK_SETUP_THREADS),\nshared);\n"
 "if (mbk_thread() == 0) {\nblocks[row * width + j] = entry;\n}\n}\n"
 "return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n"
-"#include \"solve/precondition/arguments.cuh\"\n\n\n\n\n\n\n"
+"typedef struct mbk_setup_rows_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const MBK_VALUE) values; mbk_u64 n; "
+"mbk_u32 width; MBK_POINTER(double) blocks, norms; } mbk_setup_rows_arguments; typedef struct "
+"mbk_setup_invert_arguments { MBK_POINTER(const double) diagonal; MBK_POINTER(MBK_VALUE) "
+"inverse; mbk_u64 n; MBK_POINTER(mbk_u64) bad; } mbk_setup_invert_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
 "mbk_setup_rows(const mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"double *const most_of = (double *)shared;\n"
+"double *const most_of = (double *)shared;\n",
 "mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
-"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n"
+"const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
 "const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
-"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n",
+"double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n"
 "for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n;\n"
 "first += (mbk_u64)mbk_grid() * turn) {\nmbk_i64 at[MBK_SETUP_ROWS], end[MBK_SETUP_ROWS];\n"
 "double sum[MBK_SETUP_ROWS];\nmbk_u32 waits = 0;\n#pragma unroll\n"
@@ -5383,13 +5388,13 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "at[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n}\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
 "sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
-"const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
+"const bool takes = row < a.n && (waits >> i & 1) == 0;\n",
 "const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
 "for (mbk_u32 j = 0; j < a.width; j++) {\n"
 "const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],\n"
 "(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
 "a.blocks[row * a.width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
-"const mbk_u32 count = *long_rows;\n",
+"const mbk_u32 count = *long_rows;\n"
 "for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\nconst double all =\n"
 "mbk_setup_long(a.row_ptr, a.col_ind, a.values, kept[k], a.width, a.blocks, most_of);\n"
 "most = all > most ? all : most;\n}\n"
@@ -5407,7 +5412,7 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS) mbk_setup_invert(const mbk_setup_invert_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
 "i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
-"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
+"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n",
 "mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
 "const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
 "least = seen;\n}\n}\n}\n}\n",
@@ -5425,23 +5430,30 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "#include \"spmv/gpu/binned/build.cuh\"\n\n#define MBK_IN_FLIGHT 4\n\n\n#if MBK_BY_ROW\n"
 "#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#else\n"
 "#define MBK_BINNED_UNIT MBK_UNIT\n#endif\n\n"
-"#include \"spmv/gpu/binned/binned_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_binned_multiply_arguments { MBK_POINTER(const mbk_u32) items; "
+"MBK_POINTER(const mbk_u16) strip_col; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_COMPUTE) table; MBK_POINTER(const mbk_u32) target; MBK_POINTER(const MBK_VECTOR) x; "
+"mbk_u64 cols; MBK_POINTER(MBK_COMPUTE) products; mbk_scalar alpha, beta; } "
+"mbk_binned_multiply_arguments; typedef struct mbk_binned_sum_arguments { MBK_POINTER(const "
+"mbk_u32) part_start; MBK_POINTER(const MBK_COMPUTE) products; MBK_POINTER(const mbk_u16) "
+"places; MBK_POINTER(const MBK_VALUE) by_row; MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, "
+"tiles; mbk_scalar alpha, beta; } mbk_binned_sum_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_binned_multiply(const mbk_binned_multiply_arguments a) {\n"
-"const mbk_u16 *strip_col = a.strip_col;\nconst MBK_VALUE *values = a.values;\n"
-"const mbk_u32 *target = a.target;\nconst MBK_VECTOR *x = a.x;\n"
-"MBK_COMPUTE *products = a.products;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
+"mbk_binned_multiply(const mbk_binned_multiply_arguments a) {\nMBK_SCALARS_OF(a);\n",
+"MBK_SHARED_MEMORY(shared);\nMBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
 "const mbk_u32 *const item = a.items + 3 * (mbk_u64)mbk_block();\n"
 "const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
 "const mbk_u32 width = (mbk_u32)(a.cols - first < MBK_STRIP ? a.cols - first : MBK_STRIP);\n"
 "const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
 "mbk_await();\nMBK_STOP_HERE\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
-"if (factor == (MBK_COMPUTE)0) {\nreturn;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n",
-"strip_col += (mbk_u64)group * MBK_GROUP;\ntarget += group;\n#if !MBK_PATTERN\n"
-"values += (mbk_u64)group * MBK_GROUP;\n#endif\nproducts += mbk_thread() % 2 * MBK_PACK;\n"
-"x += first;\nfor (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
-"strip[i] = mbk_load_after_wait(x + i);\n}\nmbk_block_sync();\n"
+"if (factor == (MBK_COMPUTE)0) {\nreturn;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"const mbk_u16 *const strip_col = a.strip_col + (mbk_u64)group * MBK_GROUP;\n"
+"const mbk_u32 *const target = a.target + group;\n#if !MBK_PATTERN\n"
+"const MBK_VALUE *const values = a.values + (mbk_u64)group * MBK_GROUP;\n#endif\n"
+"MBK_COMPUTE *const products = a.products + mbk_thread() % 2 * MBK_PACK;\n"
+"for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
+"strip[i] = mbk_load_after_wait(a.x + first + i);\n}\nmbk_block_sync();\n"
 "for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
 "mbk_pack<mbk_u16, MBK_PACK> column[MBK_IN_FLIGHT];\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_IN_FLIGHT];\n#endif\nmbk_u32 to[MBK_IN_FLIGHT];\n"
@@ -5451,16 +5463,16 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "column[i] = MBK_PACK_LOAD<mbk_u16, MBK_PACK>(strip_col + pack * MBK_PACK);\n"
 "to[i] = MBK_MATRIX_LOAD(target + pack / 2);\n}\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_IN_FLIGHT; i++) {\nif (at + i * MBK_THREADS < packs) {\n"
-"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\n"
+"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\n",
 "for (int j = 0; j < MBK_PACK; j++) {\n#if MBK_PATTERN\n"
-"product.at[j] = MBK_BINNED_UNIT(values, strip[column[i].at[j]]);\n#else\n"
+"product.at[j] = MBK_BINNED_UNIT(a.values, strip[column[i].at[j]]);\n#else\n"
 "product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);\n#endif\n}\n"
 "mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
 "mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,\n"
 "MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
 "MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-"const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\nmbk_u32 ended = own;\n",
+"const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\nmbk_u32 ended = own;\n"
 "#pragma unroll\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)lane >= d ? other : 0;\n}\n"
@@ -5474,7 +5486,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "if ((int)lane >= d && !closed) {\nsum = MBK_ADD(other, sum);\nclosed = stop;\n}\n}\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (own > 0) {\n"
 "sums[ended - own] = lane > 0 ? MBK_ADD(before, head) : head;\n}\nmbk_warp_sync(MBK_ALL);\n"
-"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n"
+"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n",
 "} else {\nMBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));\n}\n}\n"
 "mbk_warp_sync(MBK_ALL);\nif (lane == 31) {\ntails[tile] = sum;\n}\n}\n\n#if MBK_BY_ROW\n\n\n"
 "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
@@ -5483,12 +5495,12 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)mbk_lane() >= d ? other : 0;\n}\nrow_number += ended - own;\n(void)row_id;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n",
+"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n"
 "product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n}\n"
 "row_number += ends >> i & 1;\n}\n}\n#endif\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_binned_sum(const mbk_binned_sum_arguments a) {\n"
-"const MBK_COMPUTE *products = a.products;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_binned_sum(const mbk_binned_sum_arguments a) {\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
 "MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n"
 "const mbk_u32 lane = mbk_lane();\n"
@@ -5496,9 +5508,9 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "const mbk_u32 from = mbk_load(a.part_start + mbk_block());\n"
 "const mbk_u32 packs = 2 * (mbk_load(a.part_start + mbk_block() + 1) - from);\nmbk_release();\n"
 "mbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\nif (alpha != (MBK_COMPUTE)0) {\n"
-"products += (mbk_u64)from * MBK_GROUP;\n"
+"const MBK_COMPUTE *const products = a.products + (mbk_u64)from * MBK_GROUP;\n"
 "for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
-"mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n"
+"mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n",
 "mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
 "mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n#pragma unroll\n"
 "for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
@@ -5508,7 +5520,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "row_number[t] = mbk_load(a.tile_row + at);\n}\n}\nmbk_copy_wait();\nmbk_block_sync();\n"
 "#pragma unroll\nfor (int t = 0; t < MBK_WARP_TILES; t++) {\n"
 "const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n"
-"const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n",
+"const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n"
 "MBK_COMPUTE product[MBK_STEPS];\n#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\n"
 "product[i] =\n"
 "first + i < a.nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n}\n"
@@ -5517,19 +5529,6 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "first < a.nnz && alpha != (MBK_COMPUTE)0 ? a.nnz - first : 0);\n#endif\n"
 "mbk_binned_commit(product, own, row_number[t], at, a.row_id, a.y, a.firsts, a.tails, sums,\n"
 "alpha, beta);\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_binned_arguments_cuh[] = {
-"\ntypedef struct mbk_binned_multiply_arguments {\nMBK_POINTER(const mbk_u32) items;\n"
-"MBK_POINTER(const mbk_u16) strip_col;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const mbk_u32) target;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_COMPUTE) products;\n"
-"mbk_scalar alpha, beta;\n} mbk_binned_multiply_arguments;\n\n"
-"typedef struct mbk_binned_sum_arguments {\nMBK_POINTER(const mbk_u32) part_start;\n"
-"MBK_POINTER(const MBK_COMPUTE) products;\nMBK_POINTER(const mbk_u16) places;\n"
-"MBK_POINTER(const MBK_VALUE) by_row;\nMBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
-"mbk_scalar alpha, beta;\n} mbk_binned_sum_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
@@ -5552,11 +5551,20 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
 "if (i + j * MBK_BUILD_THREADS < count) {\n"
 "mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n"
-"#include \"spmv/gpu/binned/build_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_binned_count_arguments { MBK_POINTER(const mbk_i32) col_ind; mbk_u64 nnz; "
+"mbk_u32 strips; MBK_POINTER(mbk_u32) runs, part_groups; } mbk_binned_count_arguments; typedef "
+"struct mbk_binned_total_arguments { MBK_POINTER(const mbk_u32) runs; mbk_u32 strips; mbk_u64 "
+"parts; MBK_POINTER(mbk_u32) groups; } mbk_binned_total_arguments; typedef struct ",
+"mbk_binned_offsets_arguments { MBK_POINTER(mbk_u32) runs; mbk_u32 strips; mbk_u64 parts; "
+"MBK_POINTER(const mbk_u32) strip_start; } mbk_binned_offsets_arguments; typedef struct "
+"mbk_binned_fill_arguments { MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) "
+"values; mbk_u64 nnz; mbk_u32 strips; MBK_POINTER(const mbk_u32) runs, part_start; "
+"MBK_POINTER(mbk_u16) strip_col; MBK_POINTER(MBK_VALUE) strip_values; MBK_POINTER(mbk_u32) "
+"target; MBK_POINTER(mbk_u16) places; mbk_u32 again; } mbk_binned_fill_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const counts = (mbk_u32 *)shared;\n"
 "mbk_u32 *const total = counts + a.strips;\nmbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n"
-"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n",
+"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n"
 "mbk_binned_part(a.nnz), a.strips, counts);\n"
 "for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
 "const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
@@ -5568,7 +5576,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_u32 sum = 0;\nif (strip >= a.strips) {\nreturn;\n}\n"
 "for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {\n"
 "sum += mbk_load(a.runs + strip * a.parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n"
+"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n",
 "a.groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_binned_offsets(const mbk_binned_offsets_arguments a) {\n"
 "const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
@@ -5581,7 +5589,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "sum += (int)mbk_lane() >= d ? other : 0;\n}\nif (i + mbk_lane() < a.parts) {\n"
 "*at = start + sum - own;\n}\nstart += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n",
+"MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,\n"
 "*const run = start + a.strips, *const packs = run + a.strips;\n"
 "mbk_u16 *const columns = (mbk_u16 *)packs;\n"
@@ -5593,7 +5601,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_binned_histogram(a.col_ind + first, count, a.strips, used);\nif (mbk_thread() < 32) {\n"
 "mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < a.strips; s += 32) {\n"
 "const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
-"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n",
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += (int)lane >= d ? other : 0;\n}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n"
 "}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n"
@@ -5604,7 +5612,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_binned_columns(a.col_ind + first, count, from, column);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
 "const mbk_u32 i = from + j * MBK_BUILD_THREADS, strip = column[j] / MBK_STRIP;\n"
-"if (i < count) {\nmbk_u16 *const place = a.places + first + i;\nconst mbk_u32 at =\n",
+"if (i < count) {\nmbk_u16 *const place = a.places + first + i;\nconst mbk_u32 at =\n"
 "a.again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
 "if (!a.again) {\n*place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
 "columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);\n}\n"
@@ -5617,28 +5625,13 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {\n"
 "to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n}\n#if !MBK_PATTERN\n"
 "for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
-"a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
+"a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n",
 "for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n"
 "}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_binned_build_arguments_cuh[] = {
-"\ntypedef struct mbk_binned_count_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"mbk_u64 nnz;\nmbk_u32 strips;\nMBK_POINTER(mbk_u32) runs, part_groups;\n"
-"} mbk_binned_count_arguments;\n\ntypedef struct mbk_binned_total_arguments {\n"
-"MBK_POINTER(const mbk_u32) runs;\nmbk_u32 strips;\nmbk_u64 parts;\n"
-"MBK_POINTER(mbk_u32) groups;\n} mbk_binned_total_arguments;\n\n"
-"typedef struct mbk_binned_offsets_arguments {\nMBK_POINTER(mbk_u32) runs;\nmbk_u32 strips;\n"
-"mbk_u64 parts;\nMBK_POINTER(const mbk_u32) strip_start;\n} mbk_binned_offsets_arguments;\n\n"
-"typedef struct mbk_binned_fill_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nmbk_u64 nnz;\nmbk_u32 strips;\n"
-"MBK_POINTER(const mbk_u32) runs, part_start;\nMBK_POINTER(mbk_u16) strip_col;\n"
-"MBK_POINTER(MBK_VALUE) strip_values;\nMBK_POINTER(mbk_u32) target;\n"
-"MBK_POINTER(mbk_u16) places;\nmbk_u32 again;\n} mbk_binned_fill_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
 "#include \"spmv/gpu/bsr/build.cuh\"\n\n#define MBK_PARTS MBK_BLOCK_ROWS\n"
 "#define MBK_ROW_NUMBER mbk_u32\n"
@@ -5691,8 +5684,15 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
 "mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\n"
 "firsts[carry] = head;\n}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\n"
-"tails[carry] = sum;\n}\n}\n\n#include \"spmv/gpu/bsr/bsr_arguments.cuh\"\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"tails[carry] = sum;\n}\n}\n\n"
+"typedef struct mbk_bsr_product_arguments { MBK_POINTER(const mbk_u32) row_ends, slot_row, "
+"row_id; MBK_POINTER(const mbk_i32) columns; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_MASK) masks; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) "
+"y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, beta; "
+"} mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { MBK_POINTER(const "
+"mbk_u32) slot_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 tiles, empty_rows, rows; mbk_scalar alpha, beta; } "
+"mbk_bsr_fixup_arguments;\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_bsr_product(const mbk_bsr_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
@@ -5700,7 +5700,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "if (tile >= a.tiles) {\nreturn;\n}\n"
 "if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
 "mbk_bsr_run<MBK_NEIGHBOURS>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks,\n"
-"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n"
+"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n",
 "mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,\n"
 "a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {\n"
@@ -5710,21 +5710,18 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_bsr_bsr_arguments_cuh[] = {
-"\ntypedef struct mbk_bsr_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;\nMBK_POINTER(const mbk_i32) columns;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_MASK) masks;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 rows, cols, tiles;\nmbk_scalar alpha, beta;\n"
-"} mbk_bsr_product_arguments;\n\ntypedef struct mbk_bsr_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, empty_rows, rows;\nmbk_scalar alpha, beta;\n} mbk_bsr_fixup_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
-"#define MBK_BUILD_THREADS 256\n\n#include \"spmv/gpu/bsr/build_arguments.cuh\"\n\n\n\n\n"
+"#define MBK_BUILD_THREADS 256\n\n"
+"typedef struct mbk_bsr_schedule_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; mbk_u32 "
+"ranks; mbk_u64 blocks, words, slots; MBK_POINTER(mbk_u32) row_ends, slot_row; } "
+"mbk_bsr_schedule_arguments; typedef struct mbk_bsr_columns_arguments { MBK_POINTER(const "
+"mbk_i32) col_ind; mbk_u64 blocks, tiles; MBK_POINTER(mbk_i32) columns; } "
+"mbk_bsr_columns_arguments; typedef struct mbk_bsr_masks_arguments { MBK_POINTER(const "
+"mbk_u64) mask_words; mbk_u64 blocks, tiles; MBK_POINTER(MBK_MASK) masks; } "
+"mbk_bsr_masks_arguments; typedef struct mbk_bsr_fill_arguments { MBK_POINTER(const mbk_i32) "
+"col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const mbk_u64) mask_words; mbk_u64 "
+"cols, blocks, tiles; MBK_POINTER(MBK_VALUE) packs; } mbk_bsr_fill_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\n"
@@ -5736,7 +5733,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "a.row_ends[at] = bits;\n}\nif (at <= a.slots) {\nconst mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
 "const mbk_u32 row_number =\n"
 "first < a.blocks ? mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;\n"
-"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n"
+"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n",
 "const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
 "const mbk_u64 end = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n"
 "const mbk_u64 tile = at / MBK_SLOTS;\na.slot_row[a.slots + 1 + tile] =\n"
@@ -5745,7 +5742,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "};\n\nMBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
 "mbk_u32 thread, mbk_u32 e) {\nconst mbk_bsr_place at = mbk_bsr_where(thread);\n"
 "const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;\n"
-"mbk_bsr_entry found;\n",
+"mbk_bsr_entry found;\n"
 "found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
 "e / MBK_LANE_COLS;\n"
 "found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
@@ -5760,7 +5757,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
 "if (tile < a.tiles) {\n"
 "a.columns[at] = block < a.blocks ? mbk_load(a.col_ind + block) - MBK_BASE : 0;\n}\n}\n\n"
-"#if MBK_MASKED\n#define MBK_THERE(found) \\\n"
+"#if MBK_MASKED\n#define MBK_THERE(found) \\\n",
 "(mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >> \\\n"
 "(found).offset % 64 & \\\n1)\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_arguments a) {\n"
@@ -5770,7 +5767,7 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;\n"
 "mbk_u32 bits = 0;\nif (tile >= a.tiles) {\nreturn;\n}\n"
 "for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\nconst mbk_bsr_entry found =\n"
-"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n",
+"mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n"
 "if (found.block < a.blocks && found.inside && MBK_THERE(found)) {\nbits |= 1u << e;\n}\n}\n"
 "a.masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(found) true\n#endif\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_arguments a) {\n"
@@ -5783,25 +5780,12 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "if (tile >= a.tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
 "const mbk_bsr_entry found =\n"
 "mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
-"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n"
+"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n",
 "const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);\n"
 "there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n"
 "pack.at[k] = there && MBK_THERE(found)\n"
 "? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
 "mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_build_arguments_cuh[] = {
-"\ntypedef struct mbk_bsr_schedule_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"mbk_u32 ranks;\nmbk_u64 blocks, words, slots;\nMBK_POINTER(mbk_u32) row_ends, slot_row;\n"
-"} mbk_bsr_schedule_arguments;\n\ntypedef struct mbk_bsr_columns_arguments {\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 blocks, tiles;\nMBK_POINTER(mbk_i32) columns;\n"
-"} mbk_bsr_columns_arguments;\n\ntypedef struct mbk_bsr_masks_arguments {\n"
-"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 blocks, tiles;\nMBK_POINTER(MBK_MASK) masks;\n"
-"} mbk_bsr_masks_arguments;\n\ntypedef struct mbk_bsr_fill_arguments {\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const mbk_u64) mask_words;\nmbk_u64 cols, blocks, tiles;\n"
-"MBK_POINTER(MBK_VALUE) packs;\n} mbk_bsr_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
@@ -5898,18 +5882,6 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n#endif\n"
 "}\n#pragma unroll\nfor (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
 "sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_cb_arguments_cuh[] = {
-"\ntypedef struct mbk_cb_product_arguments {\nMBK_POINTER(const mbk_u64) task_block;\n"
-"MBK_POINTER(const mbk_u32) task_target;\nMBK_POINTER(const mbk_u64) words;\n"
-"MBK_POINTER(const mbk_u32) first;\nMBK_POINTER(const unsigned char) data;\n"
-"MBK_POINTER(const MBK_VALUE) one;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) carries;\nmbk_u64 rows, cols, tasks;\n"
-"mbk_scalar alpha, beta;\n} mbk_cb_product_arguments;\n\n"
-"typedef struct mbk_cb_fixup_arguments {\nMBK_POINTER(const mbk_u32) split_strip, split_part;\n"
-"MBK_POINTER(const MBK_COMPUTE) carries;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_scalar alpha, beta;\n} mbk_cb_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
@@ -6015,22 +5987,30 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\nsums[mbk_lane()] = MBK_ZERO;\n"
 "mbk_warp_sync(MBK_ALL);\n"
 "return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n}\n\n"
-"#include \"spmv/gpu/cb/arguments.cuh\"\n\n\n\n\n\n\n"
+"typedef struct mbk_cb_product_arguments { MBK_POINTER(const mbk_u64) task_block; "
+"MBK_POINTER(const mbk_u32) task_target; MBK_POINTER(const mbk_u64) words; MBK_POINTER(const "
+"mbk_u32) first; MBK_POINTER(const unsigned char) data; MBK_POINTER(const MBK_VALUE) one; "
+"MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) carries; "
+"mbk_u64 rows, cols, tasks; mbk_scalar alpha, beta; } mbk_cb_product_arguments; typedef struct "
+"mbk_cb_fixup_arguments { MBK_POINTER(const mbk_u32) split_strip, split_part; "
+"MBK_POINTER(const MBK_COMPUTE) carries; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; mbk_scalar "
+"alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_cb_product(const mbk_cb_product_arguments a) {\nconst mbk_u64 *words = a.words;\n"
-"const mbk_u32 *first = a.first;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"mbk_cb_product(const mbk_cb_product_arguments a) {\nMBK_VECTOR *const y = a.y;\n"
+"MBK_SCALARS_OF(a);\n"
 "const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
 "mbk_release();\nif (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32;\n"
-"const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n"
+"const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n",
 "const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
 "const mbk_u64 block = mbk_load(a.task_block + task);\n"
 "mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);\n"
-"mbk_u32 target = mbk_load(a.task_target + task);\nwords += block + half;\n"
-"first += block + half;\n"
+"mbk_u32 target = mbk_load(a.task_target + task);\n"
+"const mbk_u64 *words = a.words + block + half;\n"
+"const mbk_u32 *first = a.first + block + half;\n"
 "mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;\n"
 "mbk_u32 next_first = mbk_load(first + 2);\n"
-"for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n",
+"for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
 "mbk_prefetch(a.data + MBK_OFFSET(word) + at);\n}\n"
 "mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), a.data, a.cols);\n"
 "MBK_COMPUTE sum = MBK_ZERO;\nsums[lane] = MBK_ZERO;\nmbk_warp_sync(MBK_ALL);\nmbk_await();\n"
@@ -6047,14 +6027,14 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "if (lane < MBK_SIDE && target & MBK_PART) {\na.carries[row] = total;\n"
 "} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
 "sum = MBK_ZERO;\ntarget++;\n}\nword = next;\nnext = later;\nnext_first = later_first;\n"
-"head = ahead;\n}\n}\n\n\n\n\n"
+"head = ahead;\n}\n}\n\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_cb_fixup(const mbk_cb_fixup_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\nmbk_release();\n"
 "const mbk_u32 thread = mbk_thread(), end = mbk_load(a.split_part + mbk_block() + 1);\n"
 "const mbk_u32 begin = mbk_load(a.split_part + mbk_block());\n"
 "const mbk_u64 row = (mbk_u64)mbk_load(a.split_strip + mbk_block()) * MBK_SIDE + thread;\n"
-"MBK_COMPUTE sum = MBK_ZERO;\nmbk_await();\n#pragma unroll 4\n",
+"MBK_COMPUTE sum = MBK_ZERO;\nmbk_await();\n#pragma unroll 4\n"
 "for (mbk_u32 part = begin + thread / MBK_SIDE; part < end;\n"
 "part += MBK_FIXUP_THREADS / MBK_SIDE) {\n"
 "sum = MBK_ADD(sum, a.carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n}\n"
@@ -6066,7 +6046,11 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/hubs/build_arguments.cuh\"\n\n\n\n\n\n"
+"typedef struct mbk_hubs_assign_arguments { MBK_POINTER(const mbk_u32) counts; mbk_u64 cols; "
+"mbk_u32 least, room; MBK_POINTER(mbk_i32) code; MBK_POINTER(mbk_u32) hub_col, taken; } "
+"mbk_hubs_assign_arguments; typedef struct mbk_hubs_encode_arguments { MBK_POINTER(const "
+"mbk_i32) col_ind; mbk_u64 nnz; MBK_POINTER(const mbk_i32) code; MBK_POINTER(mbk_i32) codes; } "
+"mbk_hubs_encode_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(const mbk_hubs_assign_arguments a) {\n"
 "const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
@@ -6084,17 +6068,8 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 "a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_hubs_build_arguments_cuh[] = {
-"\ntypedef struct mbk_hubs_assign_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"mbk_u64 cols;\nmbk_u32 least, room;\nMBK_POINTER(mbk_i32) code;\n"
-"MBK_POINTER(mbk_u32) hub_col, taken;\n} mbk_hubs_assign_arguments;\n\n"
-"typedef struct mbk_hubs_encode_arguments {\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"mbk_u64 nnz;\nMBK_POINTER(const mbk_i32) code;\nMBK_POINTER(mbk_i32) codes;\n"
-"} mbk_hubs_encode_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
-"\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n"
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n"
 "#error \"define MBK_HUBS: the number of hubs that fit in shared memory\"\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\nstruct mbk_hubs_source {\nconst MBK_VECTOR *x, *hubs;\n"
@@ -6103,7 +6078,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "#define MBK_SOURCE mbk_hubs_source\n"
 "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n"
-"#include \"spmv/gpu/scan/fixup.cuh\"\n\n#include \"spmv/gpu/hubs/build.cuh\"\n\n\n"
+"#include \"spmv/gpu/scan/fixup.cuh\"\n\n#include \"spmv/gpu/hubs/build.cuh\"\n\n\n\n"
 "template <bool adds>\n"
 "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *codes,\n"
@@ -6117,16 +6092,20 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
 "for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
 "tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
-"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
-"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n",
-"#include \"spmv/gpu/hubs/hubs_arguments.cuh\"\n\n\n\n"
+"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
+"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
+"typedef struct mbk_hubs_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(const mbk_i32) codes; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const mbk_u32) hub_col; mbk_u32 hub_count; "
+"MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, "
+"tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_product(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
 "const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
-"MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n"
+"MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_sum(const mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -6136,18 +6115,13 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_hubs_hubs_arguments_cuh[] = {
-"\ntypedef struct mbk_hubs_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) codes;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const mbk_u32) hub_col;\nmbk_u32 hub_count;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\n"
-"mbk_scalar alpha, beta;\n} mbk_hubs_product_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "\n\n#ifndef MBK_CHUNKS\n#error \"include spmv/gpu/many/lane.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/many/copies_arguments.cuh\"\n\n#if MBK_COLUMNS\n\n"
+"typedef struct mbk_many_collect_arguments { MBK_POINTER(const MBK_VECTOR) x; mbk_u64 ldx, "
+"cols; MBK_POINTER(MBK_VECTOR) copy; mbk_scalar alpha, beta; } mbk_many_collect_arguments; "
+"typedef struct mbk_many_spread_arguments { MBK_POINTER(const MBK_VECTOR) copy; mbk_u64 rows; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy; mbk_scalar alpha, beta; } "
+"mbk_many_spread_arguments;\n\n#if MBK_COLUMNS\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const mbk_many_collect_arguments a) {\n"
 "MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
 "return;\n}\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.cols;\n"
@@ -6155,7 +6129,7 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nmbk_many_pack pack;\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
 "pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(a.x + (c + j) * a.ldx + i)\n"
-": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n"
+": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const mbk_many_spread_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
 "MBK_SCALARS_LOAD;\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
@@ -6164,14 +6138,6 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (c + j < MBK_VECTORS) {\n"
 "MBK_COMMIT((c + j) * a.ldy + i, (MBK_COMPUTE)pack.at[j]);\n}\n}\n}\n}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_copies_arguments_cuh[] = {
-"\ntypedef struct mbk_many_collect_arguments {\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"mbk_u64 ldx, cols;\nMBK_POINTER(MBK_VECTOR) copy;\nmbk_scalar alpha, beta;\n"
-"} mbk_many_collect_arguments;\n\ntypedef struct mbk_many_spread_arguments {\n"
-"MBK_POINTER(const MBK_VECTOR) copy;\nmbk_u64 rows;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\n"
-"mbk_scalar alpha, beta;\n} mbk_many_spread_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
@@ -6205,7 +6171,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
 "const mbk_u32 column = mbk_many_column(chunk);\nreturn column < MBK_WIDTH ? column : 0;\n"
-"}\n\n\n"
+"}\n\n\n\n"
 "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
 "mbk_many_pack pack;\nif (packed) {\n"
 "return mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(from);\n}\n#pragma unroll\n"
@@ -6247,7 +6213,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n"
+"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n"
 "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n#endif\n"
 "#ifndef MBK_PIECE\n#error \\\n"
 "\"define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it\"\n"
@@ -6309,16 +6275,22 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,\n"
 "x_step, walk, row_id, y, ldy, alpha, beta);\n}\n"
 "mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n}\n\n"
-"#include \"spmv/gpu/many/many_arguments.cuh\"\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+"typedef struct mbk_many_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_VECTOR) x; mbk_u32 x_step; MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy; "
+"MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
+"mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { MBK_POINTER(const "
+"mbk_u32) tile_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } "
+"mbk_many_fixup_arguments;\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
 "mbk_many_product(const mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
 "a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
-"#if MBK_SPAN > 1 && !MBK_COLUMNS\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
+"#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(const mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
-"mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n",
+"mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
 "a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
 "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
 "#define MBK_LEADING 1\n#define MBK_ROW_NUMBER mbk_u32\n"
@@ -6328,18 +6300,6 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
 "a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_many_arguments_cuh[] = {
-"\ntypedef struct mbk_many_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 ldy;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
-"mbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n} mbk_many_product_arguments;\n\n"
-"typedef struct mbk_many_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 ldy, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_many_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
@@ -6389,24 +6349,20 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 ": 0;\nat < to; at += MBK_UNROLL) {\n"
 "mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n}\n}\n"
 "mbk_await();\nif (row < rows) {\nmbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
-"}\n}\n\n#include \"spmv/gpu/many/rows_arguments.cuh\"\n\n\n\n"
+"}\n}\n\ntypedef struct mbk_rows_many_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const ",
+"MBK_VECTOR) x; mbk_u32 x_step; MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, rows, nnz; mbk_scalar "
+"alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
 "mbk_rows_many(const mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"MBK_SCALARS_LOAD;\n",
+"MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
-"alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n"
+"alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_rows_loose(const mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_rows_arguments_cuh[] = {
-"\ntypedef struct mbk_rows_many_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u32 x_step;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 ldy, rows, nnz;\nmbk_scalar alpha, beta;\n} mbk_rows_many_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
@@ -6415,7 +6371,7 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
 "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
 "#pragma unroll\nfor (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (mbk_many_column(c) < MBK_WIDTH) {\n"
-"carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n}\n}\n}\n}\n\n\n\n\n"
+"carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n}\n}\n}\n}\n\n\n\n\n\n"
 "#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n#define MBK_STAGE_BYTES \\\n"
 "(MBK_TEAMS * \\\n"
 "(4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n\n\n\n\n"
@@ -6512,7 +6468,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n#endif\n}\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
 "#if MBK_PATTERN\nproduct[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);\n#else\n"
-"product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n#endif\n}\n}\n}\n\n\n"
+"product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n#endif\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,\n"
 "mbk_u32 mask) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
@@ -6530,39 +6486,52 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n#pragma unroll\n"
 "for (int k = 0; k < MBK_SIGMA; k++) {\nif (k < steps) {\nif (flags >> k & 1) {\n"
 "if (row == first_row) {\nfirst = sum;\n} else {\nsums[row] = sum;\n}\nsum = MBK_ZERO;\n"
-"row++;\n} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n"
-"const bool ends = row != first_row;\nint closed = ends || lane == 0;\n",
+"row++;\n} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n",
+"const bool ends = row != first_row;\nint closed = ends || lane == 0;\n"
 "for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);\n"
 "const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);\n"
 "if (!closed && (int)lane >= d) {\nsum = MBK_ADD(before, sum);\nclosed = before_closed;\n}\n}\n"
 "const MBK_COMPUTE carried = mbk_shuffle_up(mask, sum, 1, MBK_OMEGA);\nif (ends) {\n"
 "sums[first_row] = lane == 0 ? first : MBK_ADD(carried, first);\n}\n"
-"return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n}\n\n\n\n"
+"return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n}\n\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,\n"
 "bool &found) {\nmbk_u32 from = t;\nfound = false;\nwhile (from > 0 && !found) {\nfrom--;\n"
 "found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
 "sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n"
-"#include \"spmv/gpu/merbit/merbit_arguments.cuh\"\n\n\n\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(\n#if MBK_DUAL\n"
-"const mbk_merbit_product_dual_arguments given\n#else\n"
-"const mbk_merbit_product_arguments given\n#endif\n) {\nMBK_VECTOR *const y = given.y;\n"
-"#if !MBK_DUAL\nMBK_SCALARS_OF(given);\n#endif\n#if MBK_DUAL\nconst bool multiply = true;\n"
-"#else\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
+"typedef struct mbk_merbit_product_dual_arguments { MBK_POINTER(const MBK_TILE) tile_x, "
+"tile_y; MBK_POINTER(const MBK_DESCRIPTOR) lane_desc; MBK_POINTER(const mbk_i32) col_ind; "
+"MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) "
+"y; mbk_u64 path, tiles; MBK_POINTER(MBK_VECTOR) z; mbk_u64 rows; } "
+"mbk_merbit_product_dual_arguments; typedef struct mbk_merbit_product_arguments { "
+"MBK_POINTER(const MBK_TILE) tile_x, tile_y; MBK_POINTER(const MBK_DESCRIPTOR) lane_desc; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 path, tiles; MBK_POINTER(MBK_COMPUTE) "
+"carry_first, carry_out; mbk_scalar alpha, beta; } mbk_merbit_product_arguments; typedef ",
+"struct mbk_merbit_fixup_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"MBK_TILE) tile_y; MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 tiles, blocks; mbk_scalar alpha, beta; } "
+"mbk_merbit_fixup_arguments;\n\n#if MBK_DUAL\n"
+"typedef mbk_merbit_product_dual_arguments mbk_merbit_given_arguments;\n#else\n"
+"typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;\n"
+"#endif\n\n\n\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(const mbk_merbit_given_arguments given) {\n"
+"MBK_VECTOR *const y = given.y;\n#if MBK_DUAL\nconst bool multiply = true;\n#else\n"
+"MBK_SCALARS_OF(given);\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
 "const mbk_u32 mask = mbk_group_mask();\n"
 "MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
 "MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
 "mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
-"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n",
+"const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
 "const bool active = tile < given.tiles;\nMBK_TILE row = 0;\nmbk_u32 tile_rows = 0;\n"
 "MBK_COMPUTE *sums = products;\nMBK_COMPUTE tail = MBK_ZERO;\nif (active) {\n"
 "const MBK_TILE entry = given.tile_y[tile], start = given.tile_x[tile];\n"
 "const mbk_u32 count = (mbk_u32)(given.tile_x[tile + 1] - start);\n"
 "const mbk_stream a = {given.col_ind + start,\n"
 "MBK_PATTERN ? given.values : given.values + start, given.x};\nrow = MBK_ROW(entry);\n"
-"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
+"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n",
 "if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
 "sums[i] = MBK_ZERO;\n}\n} else if (entry & MBK_MARK) {\n"
 "tail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
@@ -6578,16 +6547,16 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_SCALARS_LOAD;\n#endif\n"
 "for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
 "#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n"
-"#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n",
+"#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n"
 "const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\nif (tile_rows > 0) {\n"
 "const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\nif (found) {\n#if MBK_DUAL\n"
 "y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
 "mbk_atomic_add(y + row, (MBK_VECTOR)first);\n#else\ngiven.carry_first[mbk_block()] = first;\n"
 "#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\ngiven.z[row] = (MBK_VECTOR)0;\n}\n#endif\n"
-"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
+"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n",
 "const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
 "if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
-"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n\n"
+"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n"
 "#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\n"
@@ -6600,7 +6569,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "if (MBK_ROW(a.tile_y[next < a.tiles ? next : a.tiles]) > row) {\n"
 "const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
 "mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n"
-"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n",
+"is_long = block - from > MBK_FIXUP_LONG;\nif (!is_long) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (; from < block; from++) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
 "MBK_COMMIT(row, MBK_ADD(sum, a.carry_first[block]));\n}\n}\n}\n"
 "const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\nif (mbk_lane() == 0) {\n"
@@ -6608,7 +6577,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
 "for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
 "const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
-"const mbk_u64 end = first_block + w * 32 + bit;\n"
+"const mbk_u64 end = first_block + w * 32 + bit;\n",
 "const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
 "const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
 "MBK_COMPUTE sum = MBK_ZERO;\n"
@@ -6622,23 +6591,6 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_merbit_merbit_arguments_cuh[] = {
-"\ntypedef struct mbk_merbit_product_dual_arguments {\n"
-"MBK_POINTER(const MBK_TILE) tile_x, tile_y;\nMBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
-"MBK_POINTER(MBK_VECTOR) z;\nmbk_u64 rows;\n} mbk_merbit_product_dual_arguments;\n\n"
-"typedef struct mbk_merbit_product_arguments {\nMBK_POINTER(const MBK_TILE) tile_x, tile_y;\n"
-"MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 path, tiles;\n"
-"MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;\nmbk_scalar alpha, beta;\n"
-"} mbk_merbit_product_arguments;\n\ntypedef struct mbk_merbit_fixup_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_TILE) tile_y;\n"
-"MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, blocks;\nmbk_scalar alpha, beta;\n} mbk_merbit_fixup_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "\n\n#ifndef MBK_TILE_STEPS\n"
 "#error \"include spmv/gpu/merbit/merbit.cu, which opens with the list of macros\"\n"
@@ -6648,9 +6600,11 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "mbk_u64 high = diagonal < rows ? diagonal : rows;\nwhile (low < high) {\n"
 "const mbk_u64 middle = (low + high) >> 1;\n"
 "if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
-"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n\n\n\n\n"
+"low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n"
 "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
-"#include \"spmv/gpu/merbit/tile_arguments.cuh\"\n\n"
+"typedef struct mbk_merbit_build_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
+"rows, nnz, tiles; MBK_POINTER(MBK_TILE) tile_x, tile_y; MBK_POINTER(MBK_DESCRIPTOR) "
+"lane_desc; } mbk_merbit_build_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
@@ -6662,10 +6616,10 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "mbk_u64 bound = 0;\nif (lane < 2) {\n"
 "bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);\n}\n"
 "for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\nbits[w] = 0;\n}\n"
-"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
+"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n",
 "const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n"
 "for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
-"const mbk_u32 step =\n",
+"const mbk_u32 step =\n"
 "(mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);\n"
 "mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n}\nmbk_warp_sync(mask);\n"
 "const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
@@ -6685,28 +6639,8 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_merbit_tile_arguments_cuh[] = {
-"\ntypedef struct mbk_merbit_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows, nnz, tiles;\nMBK_POINTER(MBK_TILE) tile_x, tile_y;\n"
-"MBK_POINTER(MBK_DESCRIPTOR) lane_desc;\n} mbk_merbit_build_arguments;\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_arguments_cuh[] = {
-"\ntypedef struct mbk_merge_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(mbk_u64) chunk_row;\nmbk_u64 rows, nnz, chunks;\n} mbk_merge_cut_arguments;\n\n"
-"typedef struct mbk_merge_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(MBK_COMPUTE) firsts, tails;\n"
-"mbk_u64 rows, nnz, chunks;\nmbk_scalar alpha, beta;\n} mbk_merge_product_arguments;\n\n"
-"typedef struct mbk_merge_fixup_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_u64) chunk_row;\nMBK_POINTER(const MBK_COMPUTE) firsts, tails;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 chunks;\nmbk_scalar alpha, beta;\n"
-"} mbk_merge_fixup_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#define MBK_DEPTH 5\n#define MBK_EMPTY_ROWS 0\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/merge/path.cuh\"\n\n"
 "#include \"spmv/gpu/merge/tile.cuh\"\n\n#define MBK_CUT_THREADS 128\n\n\n"
@@ -6755,7 +6689,17 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n}\nmbk_block_sync();\n"
 "mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\nmbk_block_sync();\n"
 "mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
-"beta);\n}\n}\n\n#include \"spmv/gpu/merge/arguments.cuh\"\n\n\n\n"
+"beta);\n}\n}\n\n"
+"typedef struct mbk_merge_cut_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(mbk_u64) chunk_row; mbk_u64 rows, nnz, chunks; } mbk_merge_cut_arguments; typedef "
+"struct mbk_merge_product_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(const mbk_u64) chunk_row; "
+"MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 rows, nnz, chunks; mbk_scalar alpha, beta; } "
+"mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; MBK_POINTER(const mbk_u64) chunk_row; MBK_POINTER(const MBK_COMPUTE) "
+"firsts, tails; MBK_POINTER(MBK_VECTOR) y; mbk_u64 chunks; mbk_scalar alpha, beta; } "
+"mbk_merge_fixup_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(const mbk_merge_cut_arguments a) {\n"
 "const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
 "const mbk_u64 begin =\n"
@@ -6763,10 +6707,10 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_merge_product(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\n",
 "mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
-"#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n"
+"#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_merge_sum(const mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -6774,7 +6718,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
 "#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
 "#define MBK_BACK MBK_ROW_PTR\n"
-"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n",
+"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_merge_fixup(const mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
@@ -6784,7 +6728,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
-"\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
+"\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ROUNDS\n"
 "#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n#endif\n\n\n\n"
 "#define MBK_WARPS (MBK_THREADS / 32)\n#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
@@ -6822,7 +6766,7 @@ NULL};
 static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "\n\n\n#ifndef MBK_CHUNK\n#error \"include spmv/gpu/merge/path.cuh before\"\n#endif\n\n"
 "#define MBK_NO_ROW 0xffffu\n\n\nstruct mbk_merge_memory {\nmbk_u16 *marks;\n"
-"MBK_COMPUTE *firsts, *tails;\nmbk_u32 *first_row;\nmbk_u32 *crossing;\nMBK_VECTOR *old;\n"
+"MBK_COMPUTE *firsts, *tails;\nmbk_u32 *first_row;\nmbk_u32 *crossing;\n\nMBK_VECTOR *old;\n"
 "MBK_VECTOR *first_old;\n};\n\n"
 "template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
 "mbk_merge_memory m;\nm.marks = (mbk_u16 *)shared;\n"
@@ -6898,14 +6842,6 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "*tail = sum;\n}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_rows_arguments_cuh[] = {
-"\ntypedef struct mbk_rows_product_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const MBK_COMPUTE) table;\nMBK_POINTER(const MBK_VECTOR) x;\n"
-"MBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\nmbk_scalar alpha, beta;\n"
-"} mbk_rows_product_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "\n\n\n\n\n\n\n#ifndef MBK_LANES\n"
 "#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n#endif\n"
@@ -6916,25 +6852,29 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
 "#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n"
-"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n#include \"spmv/gpu/rows/arguments.cuh\"\n\n\n"
+"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
+"typedef struct mbk_rows_product_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
+"mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {\n"
-"const MBK_VALUE *values = a.values;\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
+"MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
 "const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
-"const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n#if MBK_BY_ROW\nvalues += row;\n#endif\n"
-"mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n\n"
+"const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
+"mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n",
 "MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
-"value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
+"value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"#if MBK_PATTERN\nproduct[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));\n#else\n"
+"#if MBK_PATTERN\nproduct[u] =\n"
+"MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), mbk_load_after_wait(a.x + column[u]));\n#else\n"
 "product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));\n#endif\n}\n"
 "}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
 "sum = MBK_ADD(sum, product[u]);\n}\n}\n}\n}\n#pragma unroll\n"
@@ -6945,7 +6885,9 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"#include \"spmv/gpu/scan/build_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_scan_build_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; mbk_u32 "
+"ranks; mbk_u64 nnz, tiles; MBK_POINTER(mbk_u32) row_ends, tile_row; } "
+"mbk_scan_build_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(const mbk_scan_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
@@ -6968,29 +6910,19 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "}\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_scan_build_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_build_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"mbk_u32 ranks;\nmbk_u64 nnz, tiles;\nMBK_POINTER(mbk_u32) row_ends, tile_row;\n"
-"} mbk_scan_build_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
-"#include \"spmv/shared/fixup.cuh\"\n\n#include \"spmv/gpu/scan/fixup_arguments.cuh\"\n\n\n\n"
+"#include \"spmv/shared/fixup.cuh\"\n\n"
+"typedef struct mbk_scan_fixup_arguments { MBK_POINTER(const mbk_u32) tile_row, row_id, "
+"empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; MBK_POINTER(MBK_VECTOR) y; mbk_u64 "
+"tiles, empty_rows; mbk_scalar alpha, beta; } mbk_scan_fixup_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_scan_fixup(const mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
 "a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_fixup_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_fixup_arguments {\n"
-"MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const MBK_COMPUTE) firsts, tails;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_fixup_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
@@ -7103,7 +7035,11 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
-"#include \"spmv/gpu/scan/scan_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_scan_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
+"row_id; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; "
+"MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, tiles; "
+"mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_product(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
@@ -7111,25 +7047,16 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_scan_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"MBK_POINTER(MBK_COMPUTE) firsts, tails;\nmbk_u64 nnz, tiles;\nmbk_scalar alpha, beta;\n"
-"} mbk_scan_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
@@ -7207,7 +7134,15 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
-"#define MBK_WARPS (MBK_THREADS / 32)\n\n#include \"spmv/gpu/scan/whole_arguments.cuh\"\n\n\n"
+"#define MBK_WARPS (MBK_THREADS / 32)\n\n"
+"typedef struct mbk_scan_cut_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; "
+"MBK_POINTER(const mbk_u32) tile_row; mbk_u64 nnz, tiles, blocks; MBK_POINTER(mbk_u64) "
+"block_start; } mbk_scan_cut_arguments; typedef struct mbk_scan_whole_arguments { "
+"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id; MBK_POINTER(const mbk_u64) "
+"block_start; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
+"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; "
+"MBK_POINTER(MBK_VECTOR) y; mbk_u64 nnz, tiles, empty_rows; mbk_scalar alpha, beta; } "
+"mbk_scan_whole_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(const mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
 "const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\n"
@@ -7219,7 +7154,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
-"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n",
 "const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
 "const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
@@ -7228,7 +7163,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
 "MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
 "MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
-"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n",
+"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
 "const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
@@ -7245,14 +7180,14 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
 "old[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\nif (begin > start) {\n"
 "const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
-"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n"
+"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n"
 "skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
 "ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
 "mbk_scan_no_dot none;\n"
-"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n",
+"(void)mbk_scan_commit(product, ends, row_number, slot, row_id, y, firsts, tails, alpha,\n"
 "beta, old + skipped_rows,\nadds && skipped_rows < 32 ? 32 - skipped_rows : 0, none);\n"
 "} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
 "const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\nif (lane == 0) {\n"
@@ -7268,16 +7203,16 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n",
 "i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
-"#endif\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
 "const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n",
+"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
-"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n"
+"#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_whole_sum(const mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
@@ -7287,22 +7222,20 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_gpu_scan_whole_arguments_cuh[] = {
-"\ntypedef struct mbk_scan_cut_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_start;\n"
-"MBK_POINTER(const mbk_u32) tile_row;\nmbk_u64 nnz, tiles, blocks;\n"
-"MBK_POINTER(mbk_u64) block_start;\n} mbk_scan_cut_arguments;\n\n"
-"typedef struct mbk_scan_whole_arguments {\n"
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;\n"
-"MBK_POINTER(const mbk_u64) block_start;\nMBK_POINTER(const mbk_i32) col_ind;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\n"
-"mbk_u64 nnz, tiles, empty_rows;\nmbk_scalar alpha, beta;\n} mbk_scan_whole_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
-"#define MBK_AHEAD 4\n\n#include \"spmv/gpu/sliced/build_arguments.cuh\"\n\n\n\n\n\n"
+"#define MBK_AHEAD 4\n\n"
+"typedef struct mbk_sliced_order_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
+"rows; MBK_POINTER(mbk_u32) length, row_id; } mbk_sliced_order_arguments; typedef struct "
+"mbk_sliced_width_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"mbk_i32) col_ind; MBK_POINTER(const mbk_u32) length, row_id; mbk_u64 slices; "
+"MBK_POINTER(mbk_u32) width; MBK_POINTER(mbk_u16) pages; MBK_POINTER(mbk_u32) column_width; } "
+"mbk_sliced_width_arguments; typedef struct mbk_sliced_fill_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) "
+"values; MBK_POINTER(const mbk_u32) slice_start, column_start; MBK_POINTER(const mbk_u16) "
+"pages; MBK_POINTER(const mbk_u32) length, row_id; mbk_u64 slices; MBK_POINTER(mbk_u16) "
+"columns; MBK_POINTER(MBK_VALUE) sliced_values; } mbk_sliced_fill_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments given) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
@@ -7312,7 +7245,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "keys[i] = (0xffffffffull - count) << 32 | i;\n}\nmbk_block_sync();\n#if MBK_SORTED\n"
 "for (mbk_u32 run = 2; run <= MBK_WINDOW; run *= 2) {\n"
 "for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
-"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
+"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n",
 "const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
 "keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
@@ -7324,7 +7257,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
 "const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n",
+"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
 "const mbk_u32 count = a.length[place];\nmbk_page_begin(set);\nif (count > 0) {\n"
 "#if MBK_SORTED\nconst mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n"
 "#endif\nconst mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
@@ -7336,7 +7269,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "mbk_u32 most = count;\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
 "most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
-"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
+"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n",
 "most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
 "a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
@@ -7346,21 +7279,20 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "codes.at[j] = mbk_page_code(list, column.at[j]);\n}\nmbk_store_pack(columns + slot, codes);\n"
 "}\n\n#define MBK_FILL 4\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {\n"
-"mbk_u16 *columns = a.columns;\nMBK_VALUE *sliced_values = a.sliced_values;\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n",
+"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n"
 "const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
 "if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
 "const mbk_u32 count = a.length[place];\nlist[mbk_lane()] = mbk_load(a.pages + place);\n"
 "mbk_warp_sync(MBK_ALL);\nif (count == 0) {\nreturn;\n}\n#if MBK_SORTED\n"
 "const mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
 "const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
-"columns += (mbk_u64)a.column_start[slice] * 32;\n#if !MBK_PATTERN\n"
-"sliced_values += (mbk_u64)a.slice_start[slice] * 32;\n#endif\n\n"
-"for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
+"mbk_u16 *const columns = a.columns + (mbk_u64)a.column_start[slice] * 32;\n#if !MBK_PATTERN\n"
+"MBK_VALUE *const sliced_values = a.sliced_values + (mbk_u64)a.slice_start[slice] * 32;\n"
+"#endif\n\nfor (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
 "mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
-"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
+"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n",
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
 "column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
 "#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
@@ -7369,20 +7301,6 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\n"
 "if (k >= count) {\nbreak;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n"
 "#if !MBK_PATTERN\nmbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_build_arguments_cuh[] = {
-"\ntypedef struct mbk_sliced_order_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows;\nMBK_POINTER(mbk_u32) length, row_id;\n} mbk_sliced_order_arguments;\n\n"
-"typedef struct mbk_sliced_width_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const mbk_u32) length, row_id;\n"
-"mbk_u64 slices;\nMBK_POINTER(mbk_u32) width;\nMBK_POINTER(mbk_u16) pages;\n"
-"MBK_POINTER(mbk_u32) column_width;\n} mbk_sliced_width_arguments;\n\n"
-"typedef struct mbk_sliced_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
-"MBK_POINTER(const mbk_u32) length, row_id;\nmbk_u64 slices;\nMBK_POINTER(mbk_u16) columns;\n"
-"MBK_POINTER(MBK_VALUE) sliced_values;\n} mbk_sliced_fill_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
@@ -7418,21 +7336,26 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n"
 "}\n}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\n"
-"return sum;\n}\n\n#include \"spmv/gpu/sliced/sliced_arguments.cuh\"\n\n\n\n\n"
+"return sum;\n}\n\n"
+"typedef struct mbk_sliced_product_arguments { MBK_POINTER(const mbk_u32) slice_start, "
+"column_start; MBK_POINTER(const mbk_u16) pages; MBK_POINTER(const mbk_u32) length, row_id; "
+"MBK_POINTER(const mbk_u16) columns; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
+"MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
+"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {\n"
-"const mbk_u16 *columns = a.columns;\nconst MBK_VALUE *values = a.values;\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
 "const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
 "const mbk_u32 page = mbk_load(a.pages + thread);\n"
-"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
+"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n",
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
-"columns += (mbk_u64)start * 32;\n#if !MBK_PATTERN\n"
+"const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;\n"
+"const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
 "values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n#endif\n"
 "#if MBK_BY_ROW\nvalues += MBK_SORTED ? mbk_load(a.row_id + thread) : thread;\n#endif\n"
-"mbk_await();\nMBK_STOP_HERE\n",
+"mbk_await();\nMBK_STOP_HERE\n"
 "const MBK_COMPUTE sum = mbk_shuffle(MBK_ALL, page, 0, 32) == MBK_NO_PAGE\n"
 "? mbk_sliced_sum((const mbk_u32 *)columns + mbk_lane() * MBK_PACK,\n"
 "values, a.x, 0, count, width / 2)\n"
@@ -7440,15 +7363,6 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
 "const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
 "if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_sliced_arguments_cuh[] = {
-"\ntypedef struct mbk_sliced_product_arguments {\n"
-"MBK_POINTER(const mbk_u32) slice_start, column_start;\nMBK_POINTER(const mbk_u16) pages;\n"
-"MBK_POINTER(const mbk_u32) length, row_id;\nMBK_POINTER(const mbk_u16) columns;\n"
-"MBK_POINTER(const MBK_VALUE) values;\nMBK_POINTER(const MBK_COMPUTE) table;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_scalar alpha, beta;\n} mbk_sliced_product_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
@@ -7475,7 +7389,7 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 "#define MBK_RESULT(sum, old) \\\n"
 "((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
 ": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
-"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
+"#define MBK_STOPS 0\n#endif\n\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
 "#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
 "if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
 "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
@@ -7510,7 +7424,28 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "#endif\n#ifndef MBK_BASE\n"
 "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n"
-"#include \"spmv/shared/device_csr_arguments.cuh\"\n\n\n\n"
+"typedef struct mbk_arrays_check_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_i64 rows, cols, nnz; MBK_POINTER(mbk_u32) bad; } "
+"mbk_arrays_check_arguments; typedef struct mbk_arrays_narrow_arguments { MBK_POINTER(const "
+"MBK_COLUMN) wide; mbk_i64 nnz; MBK_POINTER(mbk_i32) narrow; } mbk_arrays_narrow_arguments; "
+"typedef struct mbk_arrays_count_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
+"rows; MBK_POINTER(mbk_u32) counts, longest; MBK_POINTER(mbk_u64) widths; } "
+"mbk_arrays_count_arguments; typedef struct mbk_arrays_offsets_arguments { "
+"MBK_POINTER(mbk_u32) counts; mbk_u64 blocks; MBK_POINTER(mbk_u32) total; } "
+"mbk_arrays_offsets_arguments; typedef struct mbk_arrays_compact_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; mbk_u64 rows; MBK_POINTER(const mbk_u32) offsets; MBK_POINTER(mbk_u32) "
+"row_id; MBK_POINTER(MBK_ROW_PTR) row_start; MBK_POINTER(mbk_u32) empty_id; } "
+"mbk_arrays_compact_arguments; typedef struct mbk_arrays_columns_arguments { MBK_POINTER(const "
+"MBK_COLUMN) col_ind; mbk_u64 nnz; mbk_u32 stride; MBK_POINTER(mbk_u32) counts; } "
+"mbk_arrays_columns_arguments; typedef struct mbk_arrays_lengths_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; mbk_u64 cols; mbk_u32 stride; MBK_POINTER(mbk_u32) counts; } ",
+"mbk_arrays_lengths_arguments; typedef struct mbk_arrays_bins_arguments { MBK_POINTER(const "
+"mbk_u32) counts; mbk_u64 cols; MBK_POINTER(mbk_u32) bins; } mbk_arrays_bins_arguments; "
+"typedef struct mbk_arrays_hash_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, nnz; MBK_POINTER(mbk_u64) hash; } "
+"mbk_arrays_hash_arguments; typedef struct mbk_arrays_blocks_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, count, step; "
+"MBK_POINTER(mbk_u32) against; } mbk_arrays_blocks_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {\n"
 "const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
 "const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
@@ -7526,9 +7461,9 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
-"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
+"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n",
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
-"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n",
+"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n"
 "*total = 0;\n}\nmbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
 "const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
 "const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
@@ -7542,8 +7477,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
 "a.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {\n"
-"mbk_u32 *total = a.total;\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
 "for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
 "const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
 "mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
@@ -7551,12 +7485,12 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
 "const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n"
+"for (int d = 1; d < 32; d <<= 1) {\n",
 "const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
-"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n",
+"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n"
 "if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
 "a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
-"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*total = base;\n}\n}\n\n\n\n\n"
+"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n"
 "mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
@@ -7574,9 +7508,9 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
+"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n",
 "for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
-"mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n",
+"mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {\n"
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
@@ -7598,9 +7532,9 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {\n"
 "const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n"
-"for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
+"for (mbk_u64 i = first; i <= a.rows; i += stride) {\n",
 "sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
-"for (mbk_u64 k = first; k < a.nnz; k += stride) {\n",
+"for (mbk_u64 k = first; k < a.nnz; k += stride) {\n"
 "sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
 "for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
@@ -7622,10 +7556,10 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
 "bool same = next == end - start;\n"
 "for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
-"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n",
 "if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
 "(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
-"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n",
+"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n"
 "for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
 "const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
 "same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
@@ -7640,36 +7574,8 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "mbk_atomic_or(a.against + 1, wide);\n}\n}\n\n#include \"spmv/stages/value_forms.cuh\"\n",
 NULL};
 
-static const char *const mbi_source_spmv_shared_device_csr_arguments_cuh[] = {
-"\ntypedef struct mbk_arrays_check_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_i64 rows, cols, nnz;\nMBK_POINTER(mbk_u32) bad;\n"
-"} mbk_arrays_check_arguments;\n\ntypedef struct mbk_arrays_narrow_arguments {\n"
-"MBK_POINTER(const MBK_COLUMN) wide;\nmbk_i64 nnz;\nMBK_POINTER(mbk_i32) narrow;\n"
-"} mbk_arrays_narrow_arguments;\n\ntypedef struct mbk_arrays_count_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\n"
-"MBK_POINTER(mbk_u32) counts, longest;\nMBK_POINTER(mbk_u64) widths;\n"
-"} mbk_arrays_count_arguments;\n\ntypedef struct mbk_arrays_offsets_arguments {\n"
-"MBK_POINTER(mbk_u32) counts;\nmbk_u64 blocks;\nMBK_POINTER(mbk_u32) total;\n"
-"} mbk_arrays_offsets_arguments;\n\ntypedef struct mbk_arrays_compact_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 rows;\nMBK_POINTER(const mbk_u32) offsets;\n"
-"MBK_POINTER(mbk_u32) row_id;\nMBK_POINTER(MBK_ROW_PTR) row_start;\n"
-"MBK_POINTER(mbk_u32) empty_id;\n} mbk_arrays_compact_arguments;\n\n"
-"typedef struct mbk_arrays_columns_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"mbk_u64 nnz;\nmbk_u32 stride;\nMBK_POINTER(mbk_u32) counts;\n"
-"} mbk_arrays_columns_arguments;\n\ntypedef struct mbk_arrays_lengths_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nmbk_u64 cols;\nmbk_u32 stride;\n"
-"MBK_POINTER(mbk_u32) counts;\n} mbk_arrays_lengths_arguments;\n\n"
-"typedef struct mbk_arrays_bins_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"mbk_u64 cols;\nMBK_POINTER(mbk_u32) bins;\n} mbk_arrays_bins_arguments;\n\n"
-"typedef struct mbk_arrays_hash_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nMBK_POINTER(mbk_u64) hash;\n",
-"} mbk_arrays_hash_arguments;\n\ntypedef struct mbk_arrays_blocks_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"mbk_u64 rows, count, step;\nMBK_POINTER(mbk_u32) against;\n} mbk_arrays_blocks_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
-"\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
+"\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n#endif\n"
 "#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of results\"\n#endif\n"
 "#ifndef MBK_EPILOGUE_VECTORS\n"
@@ -7686,12 +7592,17 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#define MBK_EPILOGUE_SUM0 0.0\n#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n"
 "#else\n#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
 "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n\n"
-"#include \"spmv/shared/epilogue_arguments.cuh\"\n\n#define MBK_EPILOGUE_NAMES(T) \\\n"
+"typedef struct mbk_epilogue { MBK_POINTER(const MBK_VECTOR) vectors[6]; MBK_POINTER(const "
+"double) scalars; MBK_POINTER(double) sums; MBK_POINTER(const mbk_i32) skip; "
+"MBK_POINTER(double) parts; MBK_POINTER(mbk_u32) ticket; MBK_POINTER(void) after; } "
+"mbk_epilogue; typedef struct mbk_epilogue_rows_arguments { MBK_POINTER(const MBK_VECTOR) "
+"product; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; mbk_i32 aligned; mbk_epilogue call; } "
+"mbk_epilogue_rows_arguments;\n\n#define MBK_EPILOGUE_NAMES(T) \\\n",
 "const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n"
 "const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
 "const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
 "#define MBK_EPILOGUE_VALUES(T, y) \\\n"
-"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n",
+"(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n"
 "(T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], \\\n"
 "(T)s[6], (T)s[7]\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
@@ -7710,12 +7621,12 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n}\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
 "const mbk_u32 thread = mbk_thread();\nmbk_epilogue_lanes(sums);\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
+"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n",
 "if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n"
 "mbk_block_sync();\nif (thread < 32) {\n#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
 "sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
 "? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
-"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n",
+"MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
 "if (mbk_thread() == 0) {\nplace[0] = sums[0];\nplace[1] = sums[1];\n}\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
 "mbk_u32 *const flag = (mbk_u32 *)shared;\nif (mbk_thread() == 0) {\nmbk_fence();\n"
@@ -7733,12 +7644,12 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#ifdef MBK_EPILOGUE_AFTER\nif (mbk_thread() == 0) {\n"
 "mbk_epilogue_after(call.after, sums[0], sums[1]);\n}\n#endif\n}\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-"mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {\nmbk_release();\nmbk_await();\n"
+"mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {\nmbk_release();\nmbk_await();\n",
 "if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
 "double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
 "s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n",
+"const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n"
 "for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\n"
 "const mbk_u32 count =\n"
 "(mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);\n"
@@ -7757,19 +7668,10 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "sums[k] += terms[k];\n}\n}\n}\nif (MBK_EPILOGUE_WRITES && whole) {\n"
 "mbk_store_pack(a.y + at, result);\n}\n#pragma unroll\n"
 "for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
+"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n",
 "a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
 "if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
 "} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_epilogue_arguments_cuh[] = {
-"\ntypedef struct mbk_epilogue {\nMBK_POINTER(const MBK_VECTOR) vectors[6];\n"
-"MBK_POINTER(const double) scalars;\nMBK_POINTER(double) sums;\n"
-"MBK_POINTER(const mbk_i32) skip;\nMBK_POINTER(double) parts;\nMBK_POINTER(mbk_u32) ticket;\n"
-"MBK_POINTER(void) after;\n} mbk_epilogue;\n\ntypedef struct mbk_epilogue_rows_arguments {\n"
-"MBK_POINTER(const MBK_VECTOR) product;\nMBK_POINTER(MBK_VECTOR) y;\nmbk_u64 rows;\n"
-"mbk_i32 aligned;\nmbk_epilogue call;\n} mbk_epilogue_rows_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
@@ -7781,7 +7683,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 "#error \"define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row\"\n"
 "#endif\n\n#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
 "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n#endif\n\n#ifndef MBK_LEADING\n"
-"#define MBK_LEADING 0\n#endif\n\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
+"#define MBK_LEADING 0\n#endif\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
 "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
 "#define MBK_FIXUP_LONG 8\n#define MBK_FIXUP_VERY_LONG 128\n#define MBK_FIXUP_AHEAD 8\n\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
@@ -7924,7 +7826,7 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
 "}\n#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "found += mbk_arrays_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n",
 "found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(sectors, found);\n}\n}\n\n\n"
+"mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
 "MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
 "mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
 "const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
@@ -7938,23 +7840,19 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
 "mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
 "mbk_atomic_add(narrow, 1u);\n}\n}\n\n"
-"#include \"spmv/shared/sample_arguments.cuh\"\n\n\n\n\n\n\n"
+"typedef struct mbk_arrays_sample_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, nnz; mbk_u32 shift; MBK_POINTER(mbk_u32) "
+"sectors, narrow; } mbk_arrays_sample_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_arrays_sample(const mbk_arrays_sample_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
 "if (mbk_block() < windows) {\n"
 "mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
-"} else if (warp < 8) {\n"
+"} else if (warp < 8) {\n",
 "const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
 "mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
 "words + warp * MBK_PAGE_SET);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_sample_arguments_cuh[] = {
-"\ntypedef struct mbk_arrays_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nmbk_u64 rows, nnz;\nmbk_u32 shift;\n"
-"MBK_POINTER(mbk_u32) sectors, narrow;\n} mbk_arrays_sample_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
@@ -7990,7 +7888,7 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
 "return beta.given == 0 || beta.value == MBK_ZERO;\n}\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum) {\n"
 "return alpha.given == 0             ? sum\n: mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
-": MBK_MUL(alpha.value, sum);\n}\n\n"
+": MBK_MUL(alpha.value, sum);\n}\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
 "return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n"
 "}\n\n#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
@@ -8016,20 +7914,16 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "#if MBK_STORED == 4\nMBK_SHARED_MEMORY(shared);\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
 "((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n}\nmbk_block_sync();\n#else\n(void)table;\n"
-"(void)alpha;\n(void)threads;\n#endif\n}\n\n#include \"spmv/shared/values_arguments.cuh\"\n\n"
-"#if MBK_STORED == 6\n\n\n"
+"(void)alpha;\n(void)threads;\n#endif\n}\n\n"
+"typedef struct mbk_values_scale_arguments { MBK_POINTER(const MBK_VALUE) by_column; "
+"MBK_POINTER(const MBK_VECTOR) x; mbk_u64 cols; MBK_POINTER(MBK_VECTOR) scaled; mbk_scalar "
+"alpha, beta; } mbk_values_scale_arguments;\n\n#if MBK_STORED == 6\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(const mbk_values_scale_arguments a) {\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n",
 "#pragma unroll 4\nfor (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
-"c += (mbk_u64)mbk_grid() * 256) {\n",
+"c += (mbk_u64)mbk_grid() * 256) {\n"
 "a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
 "}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_values_arguments_cuh[] = {
-"\ntypedef struct mbk_values_scale_arguments {\nMBK_POINTER(const MBK_VALUE) by_column;\n"
-"MBK_POINTER(const MBK_VECTOR) x;\nmbk_u64 cols;\nMBK_POINTER(MBK_VECTOR) scaled;\n"
-"mbk_scalar alpha, beta;\n} mbk_values_scale_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
@@ -8085,7 +7979,19 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "return own;\n}\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
 "return spans * w + rest * w / high;\n}\n\n"
-"#include \"spmv/stages/extract_blocks_arguments.cuh\"\n\n\n\n\n\n\n\n"
+"typedef struct mbk_extract_count_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, "
+"group, windows; mbk_u64 spans; mbk_u32 rest, count; MBK_POINTER(mbk_u32) counts; "
+"MBK_POINTER(mbk_u64) sums, answer; } mbk_extract_count_arguments; typedef struct "
+"mbk_extract_sums_arguments { MBK_POINTER(mbk_u64) sums; mbk_u64 chunks; } "
+"mbk_extract_sums_arguments; typedef struct mbk_extract_offsets_arguments { MBK_POINTER(const "
+"mbk_u32) counts; MBK_POINTER(const mbk_u64) sums; mbk_u64 block_rows; mbk_u32 large; "
+"MBK_POINTER(void) block_ptr; } mbk_extract_offsets_arguments; typedef struct "
+"mbk_extract_fill_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; mbk_u64 rows, cols, block_rows; "
+"mbk_u32 high, wide, group; MBK_POINTER(const void) block_ptr; mbk_u32 large; "
+"MBK_POINTER(mbk_i32) block_col; MBK_POINTER(mbk_u32) masks; MBK_POINTER(MBK_VALUE) blocks; } "
+"mbk_extract_fill_arguments;\n\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
@@ -8093,7 +7999,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 items = (mbk_u64)a.windows * a.count;\n"
 "const mbk_u32 side_by_side = 32 / a.group;\nconst bool speaks = mbk_lane() % a.group == 0;\n"
 "mbk_extract_tally tally = {0, 0, 0, false};\n"
-"for (mbk_u64 first = warp * side_by_side; first < items;\n"
+"for (mbk_u64 first = warp * side_by_side; first < items;\n",
 "first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
 "const mbk_u64 item = first + mbk_lane() / a.group;\n"
 "const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n"
@@ -8107,7 +8013,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_atomic_add(a.sums + first / MBK_CHUNK, sum);\n}\n}\n}\n"
 "const mbk_u64 blocks = mbk_extract_total(tally.blocks);\n"
 "const mbk_u64 inside = mbk_extract_total(speaks ? tally.inside : 0);\n"
-"const mbk_u64 entries = mbk_extract_total(tally.entries);\n",
+"const mbk_u64 entries = mbk_extract_total(tally.entries);\n"
 "const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);\n"
 "if (mbk_lane() == 0 && entries > 0) {\nmbk_atomic_add(a.answer, blocks);\n"
 "mbk_atomic_add(a.answer + 1, inside);\nmbk_atomic_add(a.answer + 2, entries);\n"
@@ -8118,7 +8024,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
+"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n",
 "total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
@@ -8131,18 +8037,18 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\nmbk_u32 own[4];\n"
 "mbk_u64 all, sum = 0;\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
 "own[i] = first + i < a.block_rows ? a.counts[first + i] : 0;\nsum += own[i];\n}\n"
-"mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n",
+"mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n"
 "#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
 "if (first + i <= a.block_rows && a.large != 0) {\n"
 "((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n"
 "} else if (first + i <= a.block_rows) {\n"
 "((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
 "struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n"
-"};\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
+"};\n\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
 "mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
 "if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
 "bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
+"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
 "const MBK_VALUE *values, const mbk_extract_target &to,\n"
 "MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n"
 "const mbk_u32 entries = shape.high * shape.wide;\nmbk_u64 bits = 0;\n"
@@ -8155,7 +8061,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "}\n}\nif (to.masks != 0) {\n"
 "mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n"
 "}\n\ntemplate <int ROWS>\n"
-"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
+"MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
 "const MBK_VALUE *values, const mbk_extract_target &to,\nmbk_u64 block_row, mbk_u64 block) {\n"
 "mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
 "for (;; block++) {\nconst mbk_u32 least = mbk_extract_least(walk, shape.group);\n"
@@ -8165,7 +8071,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "to.block_col[block] = (mbk_i32)column;\n}\n#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
 "mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
 "column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n}\n}\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {\n",
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
 "const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
@@ -8178,23 +8084,6 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_extract_blocks_arguments_cuh[] = {
-"\ntypedef struct mbk_extract_count_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 rows, cols, block_rows;\n"
-"mbk_u32 high, wide, group, windows;\nmbk_u64 spans;\nmbk_u32 rest, count;\n"
-"MBK_POINTER(mbk_u32) counts;\nMBK_POINTER(mbk_u64) sums, answer;\n"
-"} mbk_extract_count_arguments;\n\ntypedef struct mbk_extract_sums_arguments {\n"
-"MBK_POINTER(mbk_u64) sums;\nmbk_u64 chunks;\n} mbk_extract_sums_arguments;\n\n"
-"typedef struct mbk_extract_offsets_arguments {\nMBK_POINTER(const mbk_u32) counts;\n"
-"MBK_POINTER(const mbk_u64) sums;\nmbk_u64 block_rows;\nmbk_u32 large;\n"
-"MBK_POINTER(void) block_ptr;\n} mbk_extract_offsets_arguments;\n\n"
-"typedef struct mbk_extract_fill_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nMBK_POINTER(const MBK_VALUE) values;\n"
-"mbk_u64 rows, cols, block_rows;\nmbk_u32 high, wide, group;\n"
-"MBK_POINTER(const void) block_ptr;\nmbk_u32 large;\nMBK_POINTER(mbk_i32) block_col;\n"
-"MBK_POINTER(mbk_u32) masks;\nMBK_POINTER(MBK_VALUE) blocks;\n} mbk_extract_fill_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "\n\n\n#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
@@ -8205,36 +8094,31 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "#include \"jit/device.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
-"}\n\n#include \"spmv/stages/full_blocks_arguments.cuh\"\n\n\n\n"
+"}\n\n"
+"typedef struct mbk_full_blocks_places_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const mbk_i32) col_ind; mbk_u64 block_rows; MBK_POINTER(MBK_ROW_PTR) block_ptr; "
+"MBK_POINTER(mbk_i32) block_col; } mbk_full_blocks_places_arguments; typedef struct "
+"mbk_full_blocks_values_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
+"MBK_VALUE) values; mbk_u64 rows; MBK_POINTER(MBK_VALUE) blocks; } "
+"mbk_full_blocks_values_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {\n"
-"const mbk_i32 *col_ind = a.col_ind;\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "if (row > a.block_rows) {\nreturn;\n}\n"
 "const mbk_u64 first = mbk_full_blocks_first(a.row_ptr, row);\nif (mbk_lane() == 0) {\n"
 "a.block_ptr[row] = (MBK_ROW_PTR)first;\n}\nif (row < a.block_rows) {\n"
 "const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
-"col_ind += mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
-"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
+"const mbk_i32 *const col_ind = a.col_ind + mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
+"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n",
 "a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
 "}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {\n"
-"const MBK_VALUE *values = a.values;\nMBK_VALUE *blocks = a.blocks;\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
-"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
 "const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;\n"
-"values += start;\n"
-"blocks += mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
+"const MBK_VALUE *const values = a.values + start;\nMBK_VALUE *const blocks =\n"
+"a.blocks + mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
 "row % MBK_HIGH * MBK_WIDE;\nfor (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
 "blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_full_blocks_arguments_cuh[] = {
-"\ntypedef struct mbk_full_blocks_places_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const mbk_i32) col_ind;\nmbk_u64 block_rows;\n"
-"MBK_POINTER(MBK_ROW_PTR) block_ptr;\nMBK_POINTER(mbk_i32) block_col;\n"
-"} mbk_full_blocks_places_arguments;\n\ntypedef struct mbk_full_blocks_values_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const MBK_VALUE) values;\nmbk_u64 rows;\n"
-"MBK_POINTER(MBK_VALUE) blocks;\n} mbk_full_blocks_values_arguments;\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_reorder_cu[] = {
@@ -8242,7 +8126,12 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of values\"\n#endif\n"
 "#ifndef MBK_PLACE\n"
 "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/stages/reorder_arguments.cuh\"\n\n\n"
+"#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_reorder_gather_arguments { MBK_POINTER(const mbk_i32) order; "
+"MBK_POINTER(const MBK_VECTOR) from; MBK_POINTER(MBK_VECTOR) to; mbk_u64 count; } "
+"mbk_reorder_gather_arguments; typedef struct mbk_reorder_values_arguments { MBK_POINTER(const "
+"MBK_PLACE) places; MBK_POINTER(const MBK_VALUE) from; MBK_POINTER(MBK_VALUE) to; mbk_u64 "
+"count; } mbk_reorder_values_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_reorder_gather_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\na.to[i] = mbk_load(a.from + mbk_load(a.order + i));\n}\n"
@@ -8256,16 +8145,8 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_reorder_arguments_cuh[] = {
-"\ntypedef struct mbk_reorder_gather_arguments {\nMBK_POINTER(const mbk_i32) order;\n"
-"MBK_POINTER(const MBK_VECTOR) from;\nMBK_POINTER(MBK_VECTOR) to;\nmbk_u64 count;\n"
-"} mbk_reorder_gather_arguments;\n\ntypedef struct mbk_reorder_values_arguments {\n"
-"MBK_POINTER(const MBK_PLACE) places;\nMBK_POINTER(const MBK_VALUE) from;\n"
-"MBK_POINTER(MBK_VALUE) to;\nmbk_u64 count;\n} mbk_reorder_values_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_stages_transpose_cu[] = {
-"\n\n\n\n#ifndef MBK_ROW_PTR\n"
+"\n\n\n\n\n#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
 "#ifndef MBK_PLACE\n"
 "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
@@ -8274,8 +8155,20 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
 "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
 "#define MBK_ALL_LANES 0xffffffffu\n\n"
-"#include \"spmv/stages/transpose_arguments.cuh\"\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
+"typedef struct mbk_transpose_count_arguments { MBK_POINTER(const mbk_i32) keys; mbk_u32 base; "
+"mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; MBK_POINTER(MBK_PLACE) counts; } "
+"mbk_transpose_count_arguments; typedef struct mbk_transpose_scan_arguments { "
+"MBK_POINTER(MBK_PLACE) counts; mbk_u64 blocks; MBK_POINTER(MBK_PLACE) totals; } "
+"mbk_transpose_scan_arguments; typedef struct mbk_transpose_rows_arguments { MBK_POINTER(const "
+"MBK_ROW_PTR) row_ptr; mbk_u64 rows, nnz; mbk_u32 base; MBK_POINTER(mbk_i32) row_of; } "
+"mbk_transpose_rows_arguments; typedef struct mbk_transpose_move_arguments { MBK_POINTER(const "
+"mbk_i32) keys; mbk_u32 base; mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; "
+"MBK_POINTER(const MBK_PLACE) counts, totals; MBK_POINTER(const mbk_i32) rows; "
+"MBK_POINTER(const MBK_PLACE) places; MBK_POINTER(mbk_i32) keys_to, rows_to; "
+"MBK_POINTER(MBK_PLACE) places_to; } mbk_transpose_move_arguments; typedef struct "
+"mbk_transpose_starts_arguments { MBK_POINTER(const mbk_i32) keys; mbk_u64 nnz, cols; "
+"MBK_POINTER(MBK_PLACE) starts; } mbk_transpose_starts_arguments;\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n",
 "mbk_transpose_count(const mbk_transpose_count_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const found = (mbk_u32 *)shared;\nconst mbk_u64 first = mbk_block() * a.chunk;\n"
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
@@ -8290,7 +8183,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_atomic_add(found + (key[i] >> a.shift & a.mask), 1u);\n}\n}\n}\nmbk_block_sync();\n"
 "if (mbk_thread() <= a.mask) {\n"
 "a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
-"}\n}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n",
+"}\n}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n"
 "T sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const T before = mbk_shuffle_up(MBK_ALL_LANES, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
@@ -8300,7 +8193,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_transpose_scan(const mbk_transpose_scan_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_PLACE *const sums = (MBK_PLACE *)shared;\n"
 "MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;\nMBK_PLACE base = 0;\n"
-"for (mbk_u64 from = 0; from < a.blocks; from += MBK_TRANSPOSE_THREADS) {\n"
+"for (mbk_u64 from = 0; from < a.blocks; from += MBK_TRANSPOSE_THREADS) {\n",
 "const mbk_u64 i = from + mbk_thread();\n"
 "const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < a.blocks ? own[i] : 0, sums);\n"
 "if (i < a.blocks) {\nown[i] = base + before;\n}\n"
@@ -8314,18 +8207,18 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "low += count > 0 ? (count - 1) * step + 1 : 0;\n}\nreturn low;\n}\n\n\n"
 "struct mbk_transpose_row {\nconst MBK_ROW_PTR *row_ptr;\nmbk_u64 rows, k;\nmbk_u32 base;\n\n"
 "MBK_MEMBER mbk_u64 end(mbk_u64 row) const {\n"
-"return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;\n}\n",
+"return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;\n}\n"
 "MBK_MEMBER bool operator()(mbk_u64 row) const {\nreturn end(row) <= k;\n}\n};\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_rows(const mbk_transpose_rows_arguments a) {\n"
-"const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n"
+"const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS;\n\n"
 "const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;\n"
 "mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};\n"
 "mbk_u64 low = 0, end = at.end(mbk_lane());\n"
 "for (mbk_u64 first = warp * share; first < a.nnz; first += warps * share) {\n"
 "const mbk_u64 stop = first + share < a.nnz ? first + share : a.nnz;\n"
-"for (at.k = first; at.k < stop; at.k += 32) {\n"
+"for (at.k = first; at.k < stop; at.k += 32) {\n",
 "const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;\n"
 "const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;\nmbk_u32 left = MBK_ALL_LANES;\n"
 "while (left != 0) {\n"
@@ -8339,7 +8232,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "left & mbk_ballot(MBK_ALL_LANES, ended == 32);\nif (behind != 0) {\n"
 "mbk_transpose_row next = at;\nnext.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
 "low = behind == left ? mbk_transpose_search(low + 32, a.rows - 1, next) : low + 32;\n"
-"end = at.end(low + mbk_lane());\n}\nleft = behind;\n}\n}\n}\n}\n\n\n\n\ntemplate <class T>\n",
+"end = at.end(low + mbk_lane());\n}\nleft = behind;\n}\n}\n}\n}\n\n\n\n\ntemplate <class T>\n"
 "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
 "const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
 "const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],\nT *to) {\n"
@@ -8349,8 +8242,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nif (rank[i] - part * span < span) {\n"
 "stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n"
 "for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n"
-"at += MBK_TRANSPOSE_THREADS) {\n"
-"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n"
+"at += MBK_TRANSPOSE_THREADS) {\n",
+"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
 "const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
@@ -8363,7 +8256,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\npeers &= set ? those : ~those;\n}\n"
 "const mbk_u32 before = found[digit];\n"
 "rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));\n"
-"mbk_warp_sync(MBK_ALL_LANES);\nif (valid && (peers & below) == 0) {\n",
+"mbk_warp_sync(MBK_ALL_LANES);\nif (valid && (peers & below) == 0) {\n"
 "found[digit] = before + (mbk_u32)mbk_popcount(peers);\n}\nmbk_warp_sync(MBK_ALL_LANES);\n}\n"
 "}\n\n\ntemplate <class T>\n"
 "MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE_ITEMS]) {\n"
@@ -8373,7 +8266,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_transpose_move(const mbk_transpose_move_arguments a) {\nMBK_SHARED_MEMORY(shared);\n\n"
 "MBK_PLACE *const delta = (MBK_PLACE *)shared;\nMBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
-"mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
+"mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n",
 "mbk_u32 *const found = stage;\nmbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
 "const mbk_u64 first = mbk_block() * a.chunk;\n"
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
@@ -8386,7 +8279,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "const mbk_u32 from = warp + mbk_lane();\nconst int in = (int)(count - from);\n"
 "mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-"key[i] = i * 32 < in ? (mbk_u32)mbk_load(a.keys + tile + from + i * 32) - a.base : 0;\n}\n",
+"key[i] = i * 32 < in ? (mbk_u32)mbk_load(a.keys + tile + from + i * 32) - a.base : 0;\n}\n"
 "mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);\nmbk_block_sync();\n"
 "mbk_u32 total = 0;\n#pragma unroll 4\n"
 "for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
@@ -8396,7 +8289,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
 "const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
 "found[w * MBK_DIGITS + mbk_thread()] = next;\nnext += own_count;\n}\n}\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
 "rank[i] = i * 32 < in ? (rank[i] & 0xffff) + own[rank[i] >> 16] : 0xffffffffu;\n}\n"
 "mbk_block_sync();\n#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "if (rank[i] < MBK_TRANSPOSE_TILE) {\nstage[rank[i]] = key[i];\n}\n}\nmbk_block_sync();\n"
@@ -8409,7 +8302,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "place[i] = (MBK_PLACE)(tile + from + i * 32);\n}\nif (a.places != nullptr) {\n"
 "mbk_transpose_load(a.places + tile + from, in, place);\n}\n"
-"mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, a.places_to);\n}\n",
+"mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, a.places_to);\n}\n"
 "mbk_block_sync();\n}\n}\n\n\n\nstruct mbk_transpose_column {\nconst mbk_i32 *keys;\n"
 "mbk_u64 diagonal;\n\nMBK_MEMBER bool operator()(mbk_u64 column) const {\n"
 "return (mbk_u64)mbk_load(keys + (diagonal - column - 1)) >= column;\n}\n};\n\n\n\n\n\n"
@@ -8418,7 +8311,7 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_u64 *const bounds = (mbk_u64 *)shared;\nmbk_u32 *const stage = (mbk_u32 *)(bounds + 2);\n"
 "const mbk_u64 all = a.nnz + a.cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;\n"
 "const mbk_u64 last = first + MBK_TRANSPOSE_TILE < all ? first + MBK_TRANSPOSE_TILE : all;\n"
-"if (mbk_thread() < 64) {\n"
+"if (mbk_thread() < 64) {\n",
 "const mbk_transpose_column before = {a.keys, mbk_thread() < 32 ? first : last};\n"
 "const mbk_u64 least = before.diagonal > a.nnz ? before.diagonal - a.nnz : 0;\n"
 "const mbk_u64 most = before.diagonal < a.cols + 1 ? before.diagonal : a.cols + 1;\n"
@@ -8434,26 +8327,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "} else {\nhigh = middle;\n}\n}\na.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_transpose_arguments_cuh[] = {
-"\ntypedef struct mbk_transpose_count_arguments {\nMBK_POINTER(const mbk_i32) keys;\n"
-"mbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\nmbk_u64 chunk;\n"
-"MBK_POINTER(MBK_PLACE) counts;\n} mbk_transpose_count_arguments;\n\n"
-"typedef struct mbk_transpose_scan_arguments {\nMBK_POINTER(MBK_PLACE) counts;\n"
-"mbk_u64 blocks;\nMBK_POINTER(MBK_PLACE) totals;\n} mbk_transpose_scan_arguments;\n\n"
-"typedef struct mbk_transpose_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"mbk_u64 rows, nnz;\nmbk_u32 base;\nMBK_POINTER(mbk_i32) row_of;\n"
-"} mbk_transpose_rows_arguments;\n\ntypedef struct mbk_transpose_move_arguments {\n"
-"MBK_POINTER(const mbk_i32) keys;\nmbk_u32 base;\nmbk_u64 nnz;\nmbk_u32 shift, mask;\n"
-"mbk_u64 chunk;\nMBK_POINTER(const MBK_PLACE) counts, totals;\n"
-"MBK_POINTER(const mbk_i32) rows;\nMBK_POINTER(const MBK_PLACE) places;\n"
-"MBK_POINTER(mbk_i32) keys_to, rows_to;\nMBK_POINTER(MBK_PLACE) places_to;\n"
-"} mbk_transpose_move_arguments;\n\ntypedef struct mbk_transpose_starts_arguments {\n"
-"MBK_POINTER(const mbk_i32) keys;\nmbk_u64 nnz, cols;\nMBK_POINTER(MBK_PLACE) starts;\n"
-"} mbk_transpose_starts_arguments;\n",
-NULL};
-
 static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
-"\n\n\n#ifndef MBK_ROW_PTR\n"
+"\n\n\n\n#ifndef MBK_ROW_PTR\n"
 "#error \"include spmv/shared/device_csr.cu, which opens with the list of macros\"\n#endif\n\n"
 "#define MBK_FORM_EQUAL (1u << 1)\n#define MBK_FORM_SINGLE (1u << 2)\n"
 "#define MBK_FORM_HALF (1u << 3)\n#define MBK_FORM_TABLE (1u << 4)\n"
@@ -8471,7 +8346,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "} else if (!(mbk_half_value(mbk_half_of(single)) == single)) {\nagainst = MBK_FORM_HALF;\n}\n"
 "return against |\n"
 "(mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL\n: 0);\n"
-"}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
+"}\n\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
 "return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n}\n\n\n"
 "MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {\n"
 "mbk_u32 at = mbk_forms_slot(key);\nfor (int i = 0; i < MBK_KEYS_TRIES; i++) {\n"
@@ -8481,7 +8356,29 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
 "return key == 0 ||\n",
 "(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n\n\n\n"
-"#include \"spmv/stages/value_forms_arguments.cuh\"\n\n\n\n\n\n"
+"typedef struct mbk_forms_sample_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
+"MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const void) values; mbk_u64 rows, nnz; "
+"mbk_u32 wide; MBK_POINTER(mbk_u64) keys; MBK_POINTER(mbk_u32) distinct, against; } "
+"mbk_forms_sample_arguments; typedef struct mbk_forms_check_arguments { MBK_POINTER(const "
+"void) values; mbk_u64 nnz; mbk_u32 wide, asked; MBK_POINTER(mbk_u32) against; } "
+"mbk_forms_check_arguments; typedef struct mbk_forms_collect_arguments { MBK_POINTER(const "
+"void) values; mbk_u64 nnz; mbk_u32 wide; MBK_POINTER(mbk_u64) keys; MBK_POINTER(mbk_u32) "
+"distinct, against; } mbk_forms_collect_arguments; typedef struct mbk_forms_changes_arguments "
+"{ MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const void) values; mbk_u64 rows, nnz; "
+"mbk_u32 wide; MBK_POINTER(mbk_u64) changes; } mbk_forms_changes_arguments; typedef struct "
+"mbk_forms_shorten_arguments { MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide, "
+"half; MBK_POINTER(void) shorter; } mbk_forms_shorten_arguments; typedef struct "
+"mbk_forms_number_arguments { MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide; "
+"MBK_POINTER(const mbk_u64) keys; MBK_POINTER(const mbk_u8) number; MBK_POINTER(mbk_u8) "
+"shorter; } mbk_forms_number_arguments; typedef struct mbk_forms_rows_arguments { "
+"MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const void) values; mbk_u64 rows; mbk_u32 "
+"wide; MBK_POINTER(void) by_row; } mbk_forms_rows_arguments; typedef struct "
+"mbk_forms_columns_arguments { MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const void) "
+"values; mbk_u64 nnz; mbk_u32 wide; MBK_POINTER(void) by_column; } ",
+"mbk_forms_columns_arguments; typedef struct mbk_forms_differ_arguments { MBK_POINTER(const "
+"MBK_COLUMN) col_ind; MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide; "
+"MBK_POINTER(const void) by_column; MBK_POINTER(mbk_u32) against; } "
+"mbk_forms_differ_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
 "mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
@@ -8502,9 +8399,9 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
 "mine |= MBK_FORM_COLUMN;\n}\n"
 "if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
-"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
+"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n",
 "a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
-"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n",
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
 "const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
 "if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n"
 "mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
@@ -8513,7 +8410,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
 "if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
 "mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n"
+"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {\n"
 "mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
@@ -8521,13 +8418,13 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
 "if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
+"k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n",
 "mbk_u32 at = mbk_forms_slot(key);\n"
-"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n",
+"for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
 "at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
 "many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
 "last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
@@ -8549,9 +8446,9 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n",
 "const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
-": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n",
+": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n"
 "((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
 "}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {\n"
@@ -8573,48 +8470,21 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,\n"
-"mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n"
+"mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {\n"
 "bool differs = false;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n",
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
 "mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
 "if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
 NULL};
 
-static const char *const mbi_source_spmv_stages_value_forms_arguments_cuh[] = {
-"\ntypedef struct mbk_forms_sample_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
-"} mbk_forms_sample_arguments;\n\ntypedef struct mbk_forms_check_arguments {\n"
-"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide, asked;\n"
-"MBK_POINTER(mbk_u32) against;\n} mbk_forms_check_arguments;\n\n"
-"typedef struct mbk_forms_collect_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) keys;\nMBK_POINTER(mbk_u32) distinct, against;\n"
-"} mbk_forms_collect_arguments;\n\ntypedef struct mbk_forms_changes_arguments {\n"
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr;\nMBK_POINTER(const void) values;\nmbk_u64 rows, nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(mbk_u64) changes;\n} mbk_forms_changes_arguments;\n\n"
-"typedef struct mbk_forms_shorten_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide, half;\nMBK_POINTER(void) shorter;\n} mbk_forms_shorten_arguments;\n\n"
-"typedef struct mbk_forms_number_arguments {\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(const mbk_u64) keys;\nMBK_POINTER(const mbk_u8) number;\n"
-"MBK_POINTER(mbk_u8) shorter;\n} mbk_forms_number_arguments;\n\n"
-"typedef struct mbk_forms_rows_arguments {\nMBK_POINTER(const MBK_ROW_PTR) row_ptr;\n"
-"MBK_POINTER(const void) values;\nmbk_u64 rows;\nmbk_u32 wide;\nMBK_POINTER(void) by_row;\n"
-"} mbk_forms_rows_arguments;\n\ntypedef struct mbk_forms_columns_arguments {\n"
-"MBK_POINTER(const MBK_COLUMN) col_ind;\nMBK_POINTER(const void) values;\nmbk_u64 nnz;\n"
-"mbk_u32 wide;\nMBK_POINTER(void) by_column;\n} mbk_forms_columns_arguments;\n\n",
-"typedef struct mbk_forms_differ_arguments {\nMBK_POINTER(const MBK_COLUMN) col_ind;\n"
-"MBK_POINTER(const void) values;\nmbk_u64 nnz;\nmbk_u32 wide;\n"
-"MBK_POINTER(const void) by_column;\nMBK_POINTER(mbk_u32) against;\n"
-"} mbk_forms_differ_arguments;\n",
-NULL};
-
 MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/functions.cuh", mbi_source_jit_functions_cuh},
+    {"jit/types.cuh", mbi_source_jit_types_cuh},
     {"solve/bicgstab/bicgstab.cu", mbi_source_solve_bicgstab_bicgstab_cu},
     {"solve/bicgstab/steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
     {"solve/cg/cg.cu", mbi_source_solve_cg_cg_cu},
@@ -8623,12 +8493,10 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
     {"solve/core/check_steps.cuh", mbi_source_solve_core_check_steps_cuh},
     {"solve/core/fused.cuh", mbi_source_solve_core_fused_cuh},
     {"solve/core/loop.cu", mbi_source_solve_core_loop_cu},
-    {"solve/core/loop_arguments.cuh", mbi_source_solve_core_loop_arguments_cuh},
     {"solve/core/refine.cu", mbi_source_solve_core_refine_cu},
     {"solve/core/refine_steps.cuh", mbi_source_solve_core_refine_steps_cuh},
     {"solve/core/state.cuh", mbi_source_solve_core_state_cuh},
     {"solve/core/step.cuh", mbi_source_solve_core_step_cuh},
-    {"solve/core/step_arguments.cuh", mbi_source_solve_core_step_arguments_cuh},
     {"solve/core/step_text.cuh", mbi_source_solve_core_step_text_cuh},
     {"solve/core/wide.cuh", mbi_source_solve_core_wide_cuh},
     {"solve/core/wide_steps.cuh", mbi_source_solve_core_wide_steps_cuh},
@@ -8638,87 +8506,57 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
     {"solve/gmres/arnoldi.cuh", mbi_source_solve_gmres_arnoldi_cuh},
     {"solve/gmres/arnoldi_steps.cuh", mbi_source_solve_gmres_arnoldi_steps_cuh},
     {"solve/pagerank/after.cuh", mbi_source_solve_pagerank_after_cuh},
-    {"solve/pagerank/arguments.cuh", mbi_source_solve_pagerank_arguments_cuh},
     {"solve/pagerank/pagerank.cu", mbi_source_solve_pagerank_pagerank_cu},
     {"solve/pagerank/steps.cuh", mbi_source_solve_pagerank_steps_cuh},
-    {"solve/precondition/arguments.cuh", mbi_source_solve_precondition_arguments_cuh},
     {"solve/precondition/setup.cu", mbi_source_solve_precondition_setup_cu},
     {"spmv/gpu/binned/binned.cu", mbi_source_spmv_gpu_binned_binned_cu},
-    {"spmv/gpu/binned/binned_arguments.cuh", mbi_source_spmv_gpu_binned_binned_arguments_cuh},
     {"spmv/gpu/binned/build.cuh", mbi_source_spmv_gpu_binned_build_cuh},
-    {"spmv/gpu/binned/build_arguments.cuh", mbi_source_spmv_gpu_binned_build_arguments_cuh},
     {"spmv/gpu/bsr/bsr.cu", mbi_source_spmv_gpu_bsr_bsr_cu},
-    {"spmv/gpu/bsr/bsr_arguments.cuh", mbi_source_spmv_gpu_bsr_bsr_arguments_cuh},
     {"spmv/gpu/bsr/build.cuh", mbi_source_spmv_gpu_bsr_build_cuh},
-    {"spmv/gpu/bsr/build_arguments.cuh", mbi_source_spmv_gpu_bsr_build_arguments_cuh},
     {"spmv/gpu/bsr/tile.cuh", mbi_source_spmv_gpu_bsr_tile_cuh},
-    {"spmv/gpu/cb/arguments.cuh", mbi_source_spmv_gpu_cb_arguments_cuh},
     {"spmv/gpu/cb/cb.cu", mbi_source_spmv_gpu_cb_cb_cu},
     {"spmv/gpu/hubs/build.cuh", mbi_source_spmv_gpu_hubs_build_cuh},
-    {"spmv/gpu/hubs/build_arguments.cuh", mbi_source_spmv_gpu_hubs_build_arguments_cuh},
     {"spmv/gpu/hubs/hubs.cu", mbi_source_spmv_gpu_hubs_hubs_cu},
-    {"spmv/gpu/hubs/hubs_arguments.cuh", mbi_source_spmv_gpu_hubs_hubs_arguments_cuh},
     {"spmv/gpu/many/copies.cuh", mbi_source_spmv_gpu_many_copies_cuh},
-    {"spmv/gpu/many/copies_arguments.cuh", mbi_source_spmv_gpu_many_copies_arguments_cuh},
     {"spmv/gpu/many/lane.cuh", mbi_source_spmv_gpu_many_lane_cuh},
     {"spmv/gpu/many/many.cu", mbi_source_spmv_gpu_many_many_cu},
-    {"spmv/gpu/many/many_arguments.cuh", mbi_source_spmv_gpu_many_many_arguments_cuh},
     {"spmv/gpu/many/rows.cu", mbi_source_spmv_gpu_many_rows_cu},
-    {"spmv/gpu/many/rows_arguments.cuh", mbi_source_spmv_gpu_many_rows_arguments_cuh},
     {"spmv/gpu/many/run.cuh", mbi_source_spmv_gpu_many_run_cuh},
     {"spmv/gpu/merbit/merbit.cu", mbi_source_spmv_gpu_merbit_merbit_cu},
-    {"spmv/gpu/merbit/merbit_arguments.cuh", mbi_source_spmv_gpu_merbit_merbit_arguments_cuh},
     {"spmv/gpu/merbit/tile.cuh", mbi_source_spmv_gpu_merbit_tile_cuh},
-    {"spmv/gpu/merbit/tile_arguments.cuh", mbi_source_spmv_gpu_merbit_tile_arguments_cuh},
-    {"spmv/gpu/merge/arguments.cuh", mbi_source_spmv_gpu_merge_arguments_cuh},
     {"spmv/gpu/merge/merge.cu", mbi_source_spmv_gpu_merge_merge_cu},
     {"spmv/gpu/merge/path.cuh", mbi_source_spmv_gpu_merge_path_cuh},
     {"spmv/gpu/merge/tile.cuh", mbi_source_spmv_gpu_merge_tile_cuh},
-    {"spmv/gpu/rows/arguments.cuh", mbi_source_spmv_gpu_rows_arguments_cuh},
     {"spmv/gpu/rows/rows.cu", mbi_source_spmv_gpu_rows_rows_cu},
     {"spmv/gpu/scan/build.cuh", mbi_source_spmv_gpu_scan_build_cuh},
-    {"spmv/gpu/scan/build_arguments.cuh", mbi_source_spmv_gpu_scan_build_arguments_cuh},
     {"spmv/gpu/scan/fixup.cuh", mbi_source_spmv_gpu_scan_fixup_cuh},
-    {"spmv/gpu/scan/fixup_arguments.cuh", mbi_source_spmv_gpu_scan_fixup_arguments_cuh},
     {"spmv/gpu/scan/products.cuh", mbi_source_spmv_gpu_scan_products_cuh},
     {"spmv/gpu/scan/scan.cu", mbi_source_spmv_gpu_scan_scan_cu},
-    {"spmv/gpu/scan/scan_arguments.cuh", mbi_source_spmv_gpu_scan_scan_arguments_cuh},
     {"spmv/gpu/scan/tile.cuh", mbi_source_spmv_gpu_scan_tile_cuh},
     {"spmv/gpu/scan/whole.cu", mbi_source_spmv_gpu_scan_whole_cu},
-    {"spmv/gpu/scan/whole_arguments.cuh", mbi_source_spmv_gpu_scan_whole_arguments_cuh},
     {"spmv/gpu/sliced/build.cuh", mbi_source_spmv_gpu_sliced_build_cuh},
-    {"spmv/gpu/sliced/build_arguments.cuh", mbi_source_spmv_gpu_sliced_build_arguments_cuh},
     {"spmv/gpu/sliced/sliced.cu", mbi_source_spmv_gpu_sliced_sliced_cu},
-    {"spmv/gpu/sliced/sliced_arguments.cuh", mbi_source_spmv_gpu_sliced_sliced_arguments_cuh},
     {"spmv/shared/algebra.cuh", mbi_source_spmv_shared_algebra_cuh},
     {"spmv/shared/device_csr.cu", mbi_source_spmv_shared_device_csr_cu},
-    {"spmv/shared/device_csr_arguments.cuh", mbi_source_spmv_shared_device_csr_arguments_cuh},
     {"spmv/shared/epilogue.cu", mbi_source_spmv_shared_epilogue_cu},
-    {"spmv/shared/epilogue_arguments.cuh", mbi_source_spmv_shared_epilogue_arguments_cuh},
     {"spmv/shared/fixup.cuh", mbi_source_spmv_shared_fixup_cuh},
     {"spmv/shared/nonempty_rows.cuh", mbi_source_spmv_shared_nonempty_rows_cuh},
     {"spmv/shared/pages.cuh", mbi_source_spmv_shared_pages_cuh},
     {"spmv/shared/sample.cuh", mbi_source_spmv_shared_sample_cuh},
-    {"spmv/shared/sample_arguments.cuh", mbi_source_spmv_shared_sample_arguments_cuh},
     {"spmv/shared/semiring.cuh", mbi_source_spmv_shared_semiring_cuh},
     {"spmv/shared/values.cuh", mbi_source_spmv_shared_values_cuh},
-    {"spmv/shared/values_arguments.cuh", mbi_source_spmv_shared_values_arguments_cuh},
     {"spmv/stages/extract_blocks.cu", mbi_source_spmv_stages_extract_blocks_cu},
-    {"spmv/stages/extract_blocks_arguments.cuh", mbi_source_spmv_stages_extract_blocks_arguments_cuh},
     {"spmv/stages/full_blocks.cu", mbi_source_spmv_stages_full_blocks_cu},
-    {"spmv/stages/full_blocks_arguments.cuh", mbi_source_spmv_stages_full_blocks_arguments_cuh},
     {"spmv/stages/reorder.cu", mbi_source_spmv_stages_reorder_cu},
-    {"spmv/stages/reorder_arguments.cuh", mbi_source_spmv_stages_reorder_arguments_cuh},
     {"spmv/stages/transpose.cu", mbi_source_spmv_stages_transpose_cu},
-    {"spmv/stages/transpose_arguments.cuh", mbi_source_spmv_stages_transpose_arguments_cuh},
     {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
-    {"spmv/stages/value_forms_arguments.cuh", mbi_source_spmv_stages_value_forms_arguments_cuh},
 };
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
-/* One file per compiled program: head, full key, image. It is written whole under another name
- * and renamed, by any number of processes at once, never locked; whatever is not exactly right
- * on reading is a miss. Errors of the disk are counted and otherwise ignored. */
+/* The cache of cubins on disk, one file per compiled program: head, full key, image. Any number
+ * of processes may write at the same time. A file is written under another name and renamed,
+ * never locked. On reading, an entry that is not exactly right counts as a miss. Disk errors
+ * are counted and otherwise ignored. */
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -8740,8 +8578,8 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-/* Writes the wished directory of entries to `buffer` and returns it, or NULL after
- * switching the cache off with a reason. */
+/* Writes the directory asked for to `buffer` and returns it. Returns NULL after switching the
+ * cache off with a reason. */
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
     char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
@@ -8772,7 +8610,7 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-/* Chooses, creates and examines the directory. Never fails: without one there is no disk
+/* Chooses, creates and checks the directory. Never fails: without a directory there is no disk
  * cache. */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
@@ -8802,8 +8640,8 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-/* Returns whether the directory is still safe: others may have got access, or removed it
- * and made it anew. */
+/* Returns whether the directory is still safe. Others may have got access, or removed it and
+ * made another one. */
 static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
@@ -8817,7 +8655,7 @@ static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-/* Writes an entry's file name, a hash of the key. */
+/* Writes an entry's file name, which is a hash of the key. */
 static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
@@ -8856,7 +8694,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-/* Removes the entry of a key: it is damaged, or the driver refuses its image. */
+/* Removes the entry of a key, because it is damaged or the driver refuses its image. */
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
@@ -8903,7 +8741,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
     mbi_cache_error(context, "trust the contents of", path, EINVAL);
   }
   if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
-    mbi_cache_drop(context, key, key_size); /* damaged; or a link, a FIFO or a socket */
+    mbi_cache_drop(context, key, key_size); /* damaged, or a link, a FIFO or a socket */
   }
   return 0;
 }
@@ -8939,8 +8777,8 @@ MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size
 }
 
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
-/* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
- * form loads nothing. */
+/* Loaded programs. The plans of a context share them, and unused ones are kept, so a second
+ * plan of the same form loads nothing. */
 
 /* Unloads a module. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
@@ -8975,8 +8813,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-/* Shares `module` under `key`, which the entry takes over. Returns NULL and changes nothing
- * if memory is short. */
+/* Shares `module` under `key`, which then belongs to the entry. Returns NULL and changes
+ * nothing if there is no memory. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
     void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
@@ -8993,7 +8831,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-/* Unloads unused programs except the `keep` used last. The CUDA context must be current. */
+/* Unloads unused programs, except the `keep` that were used last. The CUDA context must be
+ * current. */
 MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
@@ -9016,8 +8855,8 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-/* Drops one user. A CUcontext of the caller's may end before ours, so nothing stays loaded
- * there. */
+/* Removes one user of a program. If the CUcontext is the caller's, it may end before the merbit
+ * context, so no program stays loaded there. */
 MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
@@ -9031,7 +8870,7 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
   }
-  while (context->loaded != NULL) { /* gone with a dead context */
+  while (context->loaded != NULL) { /* their modules went with a lost device */
     mbi_loaded *next = context->loaded->next;
     mbi_loaded_free(context, context->loaded);
     context->loaded = next;
@@ -9041,7 +8880,7 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
 /* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
 
-/* ---- Preamble: the #defines of one specialisation --------------------------------------- */
+/* ---- Preamble: the #defines of one specialisation ---------------------------------------- */
 
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
     const char *value) {
@@ -9063,7 +8902,7 @@ MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *na
   mbi_preamble_define(preamble, name, text);
 }
 
-/* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
+/* ---- Target: architecture and options for NVRTC ------------------------------------------ */
 
 MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, mbi_target *target) {
@@ -9085,14 +8924,14 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
       target->ptx ? "compute" : "sm", known);
   target->options[0] = target->architecture;
   target->options[1] = "--std=c++14";
-  target->options[2] = "--no-source-include"; /* nothing but embedded files */
+  target->options[2] = "--no-source-include"; /* only embedded files */
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
   return MERBIT_OK;
 }
 
-/* ---- Key: all that the image depends on, each field behind its length ------------------- */
+/* ---- Key: everything that determines the image; each field follows its length ------------ */
 
-/* Returns the key of a program, or NULL if memory is short. */
+/* Returns the key of a program, or NULL if there is no memory. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target, size_t *size) {
   const char *fields[10];
@@ -9108,7 +8947,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   fields[count++] = main_file;
   fields[count++] = preamble->text;
   fields[count++] = version;
-  for (i = 0; i < target->count; i++) { /* the first names the architecture */
+  for (i = 0; i < target->count; i++) { /* the first option names the architecture */
     fields[count++] = target->options[i];
   }
   for (i = 0; i < count; i++) {
@@ -9123,7 +8962,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   return key;
 }
 
-/* ---- Compilation ------------------------------------------------------------------------ */
+/* ---- Compilation ------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
@@ -9163,8 +9002,8 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Writes program text, log and image to MERBIT_DUMP, under the cache's name. Ignores
- * failures. */
+/* Writes program text, log and image to the directory MERBIT_DUMP, under the cache's name.
+ * Ignores failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target,
     const char *log, const void *image, size_t size) {
@@ -9250,8 +9089,8 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither
- * driver nor GPU. */
+/* Compiles `main_file` for a compute capability (90 is 9.0). NVRTC must be open; neither driver
+ * nor GPU is needed. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
@@ -9278,9 +9117,9 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   return status;
 }
 
-/* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
+/* ---- Programs: from the cache or compiled, loaded into the current context --------------- */
 
-/* Loads a cached image. If the driver refuses it, `module` stays NULL and the entry is
+/* Loads a cached image. If the driver refuses it, `module` stays NULL and the cache entry is
  * removed. */
 static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
     size_t key_size, mbi_program *program) {
@@ -9320,7 +9159,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
         "cuModuleLoadData", "loading a compiled program");
     program->load_seconds = mbi_seconds() - start - program->compile_seconds;
   }
-  if (status == MERBIT_OK) { /* only what the driver has accepted */
+  if (status == MERBIT_OK) { /* store only what the driver has accepted */
     mbi_cache_store(context, key, key_size, image, size);
   } else {
     program->module = NULL;
@@ -9329,8 +9168,8 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-/* Makes a specialisation of `main_file` for mbi_program_kernel. The CUDA context must be
- * current. */
+/* Makes a specialisation of `main_file`, whose kernels mbi_program_kernel returns. The CUDA
+ * context must be current. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
@@ -9388,7 +9227,7 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-/* Destroys a program, which may be all zero. A dead context's modules are gone with it. */
+/* Destroys a program, which may be all zero. Modules of a lost device do not exist any more. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
@@ -9423,8 +9262,8 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-/* Chooses the side. CUDA needs a driver, a device and NVRTC; AUTO keeps the reason why it
- * took the CPU. */
+/* Chooses the side. CUDA needs a driver, a device and NVRTC. AUTO stores the reason if it takes
+ * the CPU. */
 static merbit_status mbi_context_choose_side(merbit_context *context,
     const merbit_context_desc *desc) {
   merbit_status status;
@@ -9447,7 +9286,7 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Prints a log line. Installed by MERBIT_LOG if the descriptor has no callback. */
+/* Prints a log line. Used if MERBIT_LOG is set and the descriptor has no callback. */
 static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);
@@ -9562,7 +9401,7 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 }
 
 /* ==== >>jit/buffer.c  vectors where the context computes ================================== */
-/* Public buffers: memory where the context computes. */
+/* Public buffers: vectors in memory of the side where the context computes. */
 
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
     merbit_buffer **buffer) {
@@ -9605,7 +9444,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Checks that [offset, offset + bytes) lies inside the buffer, for both directions. */
+/* Checks for uploads and downloads that [offset, offset + bytes) lies inside the buffer. */
 static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
     const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {
@@ -9698,65 +9537,65 @@ typedef struct mbi_c128 {
 
 struct merbit_matrix {
   merbit_context *context;
-  int64_t references; /* the user, and what was made from its view */
-  merbit_view view; /* CSR or BSR, host, base 0, 32-bit columns; its arrays are the matrix's */
-  void *memory;     /* that holds all of them; NULL: each is an allocation */
+  int64_t references; /* the user's, and those of objects made from its view */
+  merbit_view view;   /* CSR or BSR, host, base 0, 32-bit columns; the matrix owns its arrays */
+  void *memory;       /* an allocation that holds all arrays; NULL: each has its own */
 };
 
 #define MBI_TYPE_NAME 24 /* bytes */
 
-#define MBI_BLOCK_MOST 64 /* rows or columns of a block */
+#define MBI_BLOCK_MOST 64 /* the most rows or columns of a block */
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
-#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
+#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array; no longer one can be addressed */
 
-#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
+/* Longest row for insertion sort; longer rows: radix sort by bytes. */
+#define MBI_SHORT_ROW 32
 
 typedef struct mbi_build {
   merbit_context *context;
   const merbit_view *from;
-  const void *major, *minor; /* index arrays that become rows and columns, where there are */
-  int walk;     /* transposed CSR: the column of an entry is the row it stands in */
-  void *places; /* where each entry was, for those who ask: of place_type */
+  const void *major, *minor; /* index arrays that become rows and columns, if there are any */
+  int walk;     /* 1: a transposed CSR, in which the column of an entry is its original row */
+  void *places; /* the original place of each entry, of place_type; or NULL */
   merbit_index_type place_type;
-  merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
+  merbit_view to;          /* CSR, base 0; with 64-bit offsets until the end */
   int64_t *row_ptr;        /* the arrays of `to` */
-  int32_t *narrow_row_ptr; /* takes the place of row_ptr at the end */
+  int32_t *narrow_row_ptr; /* replaces row_ptr at the end */
   int32_t *col_ind;
   void *values;
   int tasks;
-  void *cursors; /* per task and row: where the next entry goes; 32 bits if they do */
+  void *cursors; /* per task and row: where the next entry goes; 32 bits if these suffice */
   void *scratch; /* of the radix sort: values, then columns */
   int32_t *scratch_columns;
-  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row out of order */
-  int duplicates[MBI_MAX_THREADS];  /* per task: has it met some */
+  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row that is out of order */
+  int duplicates[MBI_MAX_THREADS];  /* per task: 1 if there are duplicates */
 } mbi_build;
 
-/* Blocks in host memory, as a product reads them. */
+/* Blocks in host memory, in the format that products read. */
 typedef struct mbi_bsr {
   merbit_view view;      /* MERBIT_BSR */
-  const uint64_t *masks; /* mask_words for each block: bit k says that its k-th value is an
-                            entry; NULL: all that lie inside the matrix are */
+  const uint64_t *masks; /* mask_words per block: bit k is 1 if the block's k-th value is an
+                          * entry; NULL: all values inside the matrix are entries */
   int mask_words;        /* 0 without masks */
   int64_t entries;       /* of the matrix */
-  void *memory;          /* that holds what is not the user's */
+  void *memory;          /* an allocation that holds all arrays except the user's */
 } mbi_bsr;
-/* What is no entry becomes a zero, and with masks that is told; where a product reads them they
- * count among the bytes that a shape moves. */
+/* How blocks store values that are no entries: as zeros; as zeros, with masks that say so; or
+ * with masks that products read, which then count among the bytes of a shape. */
 enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
 typedef struct mbi_blocking {
   const merbit_view *csr;
   mbi_bsr *bsr;
   int tasks;
-  int64_t
-      blocks[MBI_MAX_THREADS]; /* per task; before the second pass: where its first one goes */
+  int64_t blocks[MBI_MAX_THREADS]; /* per task; before the second pass: its first block */
   int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
 } mbi_blocking;
 
-#define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
+#define MBI_SHAPE_CANDIDATES 70 /* number of candidates of mbi_shape_of */
 #define MBI_SHAPE_FINALISTS 3
-/* Entries to look at for each candidate, about, and rows of a window. */
+/* About how many entries are counted for each candidate, and the rows of a window. */
 #ifndef MBI_SHAPE_ENTRIES
 #define MBI_SHAPE_ENTRIES (1 << 18)
 #endif
@@ -9764,26 +9603,27 @@ typedef struct mbi_blocking {
 #define MBI_SHAPE_WINDOW 256
 #endif
 
-/* How a view becomes a CSR. */
+/* Flags for turning a view into a CSR. */
 #define MBI_BUILD_TRANSPOSE 1 /* rows become columns */
-#define MBI_BUILD_KEEP 2 /* duplicates stay, beside each other in the order of the arrays */
+#define MBI_BUILD_KEEP 2      /* duplicates are kept, adjacent and in the order of the arrays */
 
 typedef struct mbi_graph {
   merbit_context *context;
   merbit_view csr; /* host, 32-bit columns */
   int64_t rows;
-  int base;        /* of the columns of mbi_graph_row */
-  int32_t *degree; /* neighbours, the vertex itself left out */
-  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
+  int base;        /* of the columns that mbi_graph_row returns */
+  int32_t *degree; /* number of neighbours, without the vertex itself */
+  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own rows are
+                    * used */
   int32_t *columns;
   int32_t *scratch; /* for sorting long rows */
   int tasks;
-  int64_t
-      found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
-  int uneven[MBI_MAX_THREADS]; /* by task: has it met what makes it another graph */
+  int64_t found[MBI_MAX_THREADS]; /* per task: entries below the diagonal minus those above, or
+                                   * the longest row */
+  int uneven[MBI_MAX_THREADS];    /* per task: 1 if the CSR is not its own graph */
 } mbi_graph;
 
-#define MBI_ORDER_SEARCHES 8 /* of a component; meshes take 3 or 4 */
+#define MBI_ORDER_SEARCHES 8 /* the most searches of a component; meshes take 3 or 4 */
 
 typedef struct mbi_permute {
   merbit_context *context;
@@ -9791,28 +9631,29 @@ typedef struct mbi_permute {
   const int32_t *order;            /* order[new] = old */
   int32_t *inverse;                /* inverse[old] = new */
   merbit_view to;                  /* base 0, columns ascending in each row */
-  void *row_ptr, *values, *places; /* places[k]: where entry k was; of to.offset_type */
+  void *row_ptr, *values, *places; /* places[k]: the original place of entry k; of
+                                    * to.offset_type */
   int32_t *col_ind;
-  uint64_t *keys; /* twice as many as entries of the tasks' longest rows */
+  uint64_t *keys; /* twice the entries of the tasks' longest rows */
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
-/* What entries, and their mirror images, are of the values given. */
+/* How the entries, and their mirror images, follow from the given values. */
 typedef struct mbi_symmetry_signs {
   int direct, mirror;
 } mbi_symmetry_signs;
 
-typedef struct mbi_strip { /* the rows of one block row on their way */
+typedef struct mbi_strip { /* the rows of one block row during a walk */
   const int32_t *col_ind;
   int rows, base;
-  uint32_t next[MBI_BLOCK_MOST]; /* the column where each stands, counted from 0 */
+  uint32_t next[MBI_BLOCK_MOST]; /* the next column of each row, counted from 0 */
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 
-/* Sorts a row by columns; the two scratch arrays are as long as the row: matrix/row_sort.c. */
+/* Sorts a row by columns. The two scratch arrays are as long as the row: matrix/row_sort.c. */
 typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
     int32_t *scratch_columns, void *scratch_values);
 
@@ -9828,7 +9669,8 @@ MBI_INTERNAL int mbi_type_known(merbit_type type) {
   return (int)type >= 0 && (size_t)type < sizeof mbi_type_names / sizeof mbi_type_names[0];
 }
 
-/* Returns the name of a type; of a number that is none, the number, written to `text`. */
+/* Returns the name of a type. If `type` is not valid, writes its number to `text` and returns
+ * that. */
 MBI_INTERNAL const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
   if (mbi_type_known(type)) {
     return mbi_type_names[type];
@@ -9848,16 +9690,16 @@ MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
   case MERBIT_C128:
     return sizeof(mbi_c128);
   default:
-    return sizeof(double); /* F64, what means it, and C64 */
+    return sizeof(double); /* F64, DEFAULT and C64 */
   }
 }
 
-/* Returns whether every method and every form of a matrix takes the type. */
+/* Returns whether every method and every form of a matrix supports the type. */
 MBI_INTERNAL int mbi_type_plain(merbit_type type) {
   return type == MERBIT_F64 || type == MERBIT_F32;
 }
 
-/* Returns whether the type is too short for sums. */
+/* Returns whether sums need a wider type. */
 MBI_INTERNAL int mbi_type_short(merbit_type type) {
   return type == MERBIT_F16 || type == MERBIT_BF16;
 }
@@ -9882,11 +9724,11 @@ MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
   }
 }
 
-/* Returns the value of an f16. No float on the way is subnormal, because a program may have
- * set the processor to flush those to zero. */
+/* Returns the value of an f16. No intermediate float is subnormal, because a program may have
+ * set the processor to flush subnormals to zero. */
 MBI_INTERNAL float mbi_f16_value(uint16_t half) {
   const uint32_t size = half & 0x7fff;
-  float value = (float)size * 5.9604644775390625e-8f; /* 2^-24: what subnormals count */
+  float value = (float)size * 5.9604644775390625e-8f; /* 2^-24: the unit of subnormals */
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   if (size >= 0x0400) { /* the exponents' biases are 15 and 127 */
@@ -9925,7 +9767,8 @@ MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
       : view->nnz;
 }
 
-/* Returns one entry of an array of either width. In loops the branch is always predicted. */
+/* Returns an element of an index array of either width. In loops the branch is always
+ * predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
       : ((const int64_t *)array)[i];
@@ -9939,14 +9782,14 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
-/* Returns the first item of `task` where `count` items are dealt to `tasks` evenly and in
+/* Returns the first item of `task` if `count` items are divided among `tasks` evenly and in
  * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-/* Returns the number of tasks worth starting for `count` cheap steps. */
+/* Returns the number of tasks that `count` cheap steps are worth. */
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
@@ -9966,8 +9809,8 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-/* Returns the first row of `task` where the rows of a valid CSR view are dealt to `tasks`
- * by their entries. */
+/* Returns the first row of `task` if the rows of a valid CSR view are divided among `tasks` by
+ * their entries. */
 MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0 : task == tasks ? csr->rows
       : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
@@ -10025,7 +9868,7 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-/* Copies a device view whose header is checked. mbi_host_view_release frees it, after a
+/* Copies a device view whose header has been checked. mbi_host_view_release frees the copy, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
@@ -10063,9 +9906,9 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ====================== */
-/* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they
- * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
- * well. */
+/* Checks of views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix.
+ * The rules are those of Matrix Market (NISTIR 5935), except that the upper triangle is allowed
+ * too. */
 
 MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
@@ -10117,7 +9960,7 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-/* Returns the row where a walk over entries from `first` begins; first < nnz. */
+/* Returns the row where a walk over the entries from `first` on begins; first < nnz. */
 MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
@@ -10130,8 +9973,9 @@ typedef struct mbi_triangle {
   const merbit_view *view;
   int tasks;
   int64_t first[MBI_MAX_THREADS][4]; /* per task: its first entry below, on and above the
-                                        diagonal, and there though it must not; nnz: none */
-  int64_t diagonal[MBI_MAX_THREADS]; /* per task: its entries there */
+                                      * diagonal, and its first on the diagonal that is not
+                                      * allowed; nnz: none */
+  int64_t diagonal[MBI_MAX_THREADS]; /* per task: number of entries on the diagonal */
 } mbi_triangle;
 
 /* Returns whether an entry may not lie on the diagonal. */
@@ -10164,8 +10008,8 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* Sets first[kind] to the first entry of each kind, whatever the number of threads. Returns
- * how many lie on the diagonal. */
+/* Sets first[kind] to the first entry of each kind, for any number of threads. Returns the
+ * number of entries on the diagonal. */
 MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
     int64_t *first) {
   mbi_triangle t;
@@ -10187,7 +10031,7 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
 }
 
 /* Checks that the entries of a host view, whose indices are valid, lie in one triangle. The
- * message names the first that does not; rows and columns are as stored. */
+ * message names the first entry that does not; rows and columns are as stored. */
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
     const merbit_view *view) {
   int64_t first[4], bad, row, column;
@@ -10304,7 +10148,7 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Checks everything that needs no reading of an array. */
+/* Checks everything that can be checked without reading an array. */
 MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   if (view == NULL) {
@@ -10330,15 +10174,15 @@ MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const 
 
 typedef struct mbi_scan {
   const void *array;
-  int64_t count;     /* entries to look at */
+  int64_t count;     /* entries to be checked */
   int64_t base, end; /* each must lie in [base, end) */
-  int ordered;       /* and not below its predecessor */
+  int ordered;       /* 1: and not less than its predecessor */
   int tasks;
   int64_t first[MBI_MAX_THREADS]; /* per task: its first bad entry, or count */
 } mbi_scan;
-/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
- * vectorise; a bad one is searched again. Unsigned differences make values below the base
- * huge. */
+/* Finds a task's first bad entry. Chunks are tested without a branch, so that compilers
+ * vectorise the loop; a bad chunk is searched again. As unsigned differences, values below the
+ * base are huge. */
 static void mbi_scan_task_i32(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int32_t *array = (const int32_t *)scan->array;
@@ -10367,9 +10211,9 @@ static void mbi_scan_task_i32(void *argument, int task) {
   }
 }
 
-/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
- * vectorise; a bad one is searched again. Unsigned differences make values below the base
- * huge. */
+/* Finds a task's first bad entry. Chunks are tested without a branch, so that compilers
+ * vectorise the loop; a bad chunk is searched again. As unsigned differences, values below the
+ * base are huge. */
 static void mbi_scan_task_i64(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int64_t *array = (const int64_t *)scan->array;
@@ -10409,7 +10253,8 @@ static int64_t mbi_scan_array(merbit_context *context, const void *array,
   scan.base = base;
   scan.end = base + width;
   if (type == MERBIT_INDEX_32 && scan.end > (int64_t)INT32_MAX + 1) {
-    scan.end = (int64_t)INT32_MAX + 1; /* no entry lies beyond; wider differences would wrap */
+    scan.end = (int64_t)INT32_MAX + 1; /* no 32-bit entry is larger; wider differences would
+                                        * wrap */
   }
   scan.ordered = ordered;
   scan.tasks = mbi_share_tasks(context, count);
@@ -10480,8 +10325,7 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
 }
 
 /* Checks every entry of a host view whose header is valid. The message names the first bad
- * entry, whatever the number of threads. Positions and rows count from 0, values are as
- * stored. */
+ * entry, for any number of threads. Positions and rows count from 0; values are as stored. */
 MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
@@ -10494,8 +10338,8 @@ MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const 
   return mbi_triangle_check(context, view);
 }
 
-/* Sets *host to the view, or to a copy of its device arrays, with header and arrays
- * checked. After success the caller runs mbi_view_from_host. */
+/* Sets *host to the view, or to a copy of its device arrays, with header and arrays checked. On
+ * success the caller later runs mbi_view_from_host. */
 MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status = mbi_view_check_header(context, view);
@@ -10536,7 +10380,7 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 }
 
 /* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
-/* Stable sorts of one row by column, its values with it, if it has any. */
+/* Stable sorts of one row by column. Values, if any, move with the columns. */
 
 static const double mbi_nothing_f64 = 0;
 
@@ -10558,8 +10402,8 @@ MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, double *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10629,8 +10473,8 @@ MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, float *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10700,8 +10544,8 @@ MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c64 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10771,8 +10615,8 @@ MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c128 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10842,8 +10686,8 @@ MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int6
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
+/* Sorts a row by bytes from the least significant one, for columns below `cols`. Each scratch
+ * array holds a row. */
 MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, uint16_t *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10893,15 +10737,15 @@ static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
   }
 }
 
-/* One for each merbit_type; the scratch arrays hold a row each. */
+/* A function per merbit_type. Each scratch array holds a row. */
 MBI_INTERNAL const mbi_row_sorter mbi_row_sorts[] = {
     mbi_row_sort_f64, mbi_row_sort_f64, mbi_row_sort_f32, mbi_row_sort_h16, mbi_row_sort_h16,
     mbi_row_sort_c64, mbi_row_sort_c128, };
 
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
-/* Any host view becomes CSR in three steps: group the entries by row (a stable counting sort,
- * unless they come grouped), sort each row by column (stable, only rows that need it), add up
- * duplicates. */
+/* Turns any host view into CSR in three steps: groups the entries by row (a stable counting
+ * sort, unless they are grouped already), sorts each row by column (stably, and only rows that
+ * need it), adds up duplicates. */
 
 static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
   return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
@@ -10922,10 +10766,9 @@ static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entr
   }
 }
 
-/* ---- Step 1: group by row ---- */
+/* ---- Step 1: group by row ---------------------------------------------------------------- */
 
-/* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does
- * not. */
+/* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does not. */
 static int mbi_build_rows_in_order(mbi_build *build) {
   int64_t row = 0, entry;
   for (entry = 0; entry < build->to.nnz; entry++) {
@@ -10970,7 +10813,7 @@ MBI_INTERNAL void mbi_build_count_i32(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
+/* Turns counts into starts, row by row, and within a row task by task, so that the sort is
  * stable. */
 MBI_INTERNAL void mbi_build_place_i32(mbi_build *build) {
   int32_t *cursors = (int32_t *)build->cursors;
@@ -11028,7 +10871,7 @@ MBI_INTERNAL void mbi_build_count_i64(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
+/* Turns counts into starts, row by row, and within a row task by task, so that the sort is
  * stable. */
 MBI_INTERNAL void mbi_build_place_i64(mbi_build *build) {
   int64_t *cursors = (int64_t *)build->cursors;
@@ -11077,7 +10920,7 @@ MBI_INTERNAL void mbi_build_scatter_i64(void *argument, int task) {
 static merbit_status mbi_build_bucket(mbi_build *build) {
   int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
   int narrow = build->to.nnz <= INT32_MAX;
-  /* Cursors of one task, or no more of them than there are entries. */
+  /* One task's cursors, or at most as many cursors as there are entries. */
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   if (build->tasks > affordable) {
     build->tasks = affordable > 1 ? (int)affordable : 1;
@@ -11114,9 +10957,10 @@ MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ---- Step 2: sort each row by column ---- */
+/* ---- Step 2: sort each row by column ----------------------------------------------------- */
 
-/* Returns -1 if columns are out of order, 0 if they ascend with duplicates, 1 if strictly. */
+/* Returns -1 if columns are out of order, 0 if they ascend with duplicates, 1 if they ascend
+ * strictly. */
 MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length) {
   int64_t i;
   int order = 1;
@@ -11190,7 +11034,7 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   if (length == 0) {
     return MERBIT_OK;
   }
-  length += length % 2; /* columns lie behind the values, which may be of 2 bytes */
+  length += length % 2; /* columns follow the values, which may have 2 bytes */
   MBI_TRY(mbi_allocate_array(build->context, length, size + sizeof(int32_t),
       "the scratch of a sort by columns", &build->scratch));
   build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)length * size);
@@ -11199,8 +11043,8 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ---- Step 3: add up duplicates ---- */
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* ---- Step 3: add up duplicates ----------------------------------------------------------- */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_f64(mbi_build *build) {
   double *values = (double *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11219,7 +11063,7 @@ static void mbi_build_merge_f64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_f32(mbi_build *build) {
   float *values = (float *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11238,7 +11082,7 @@ static void mbi_build_merge_f32(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_c64(mbi_build *build) {
   mbi_c64 *values = (mbi_c64 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11258,7 +11102,7 @@ static void mbi_build_merge_c64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
+/* Adds up duplicates in place; the position written never passes the position read. */
 static void mbi_build_merge_c128(mbi_build *build) {
   mbi_c128 *values = (mbi_c128 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11278,7 +11122,7 @@ static void mbi_build_merge_c128(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Writes ones of a type that is not short. */
+/* Writes ones of a type that is not f16 or bf16. */
 static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   const int parts = mbi_type_complex(type) ? 2 : 1;
   const int single = type == MERBIT_F32 || type == MERBIT_C64;
@@ -11292,7 +11136,7 @@ static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   }
 }
 
-/* Names the duplicate entry of short values, whose sums would lose digits. */
+/* Fails and names the duplicate entry of short values, whose sums would lose digits. */
 static merbit_status mbi_build_refuse(const mbi_build *build) {
   int64_t row = 0, i = 1;
   for (; row < build->to.rows; row++) {
@@ -11321,7 +11165,8 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
   if (mbi_type_short(type)) {
     return mbi_build_refuse(build);
   }
-  if (build->values == NULL) { /* duplicates of a pattern count, and so become numbers */
+  /* Duplicates of a pattern are counted, so the pattern gets values. */
+  if (build->values == NULL) {
     status = mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
         "the values of a matrix", &build->values);
     if (status != MERBIT_OK) {
@@ -11346,8 +11191,8 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
 }
 
 /* ==== >>matrix/expand.c  blocks to CSR ==================================================== */
-/* Blocks become the entries of a CSR, all that lie inside the matrix, in the order of the
- * blocks. The parts of the threads are whole block rows. */
+/* Turns blocks into the entries of a CSR: all that lie inside the matrix, in the order of the
+ * blocks. Each thread takes whole block rows. */
 
 typedef struct mbi_expand {
   const merbit_view *bsr;
@@ -11382,7 +11227,7 @@ static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
   return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
 }
 
-/* Writes every row's length, one place behind its offset in row_ptr. */
+/* Writes every row's length at the next row's place in row_ptr. */
 static void mbi_expand_count(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
   const merbit_view *bsr = e->bsr;
@@ -11579,8 +11424,8 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
   return status;
 }
 
-/* Makes a CSR of the entries of a checked host BSR view, by rows, not sorted.
- * mbi_host_view_release frees it, after a failure too. */
+/* Makes a CSR of the entries of a checked host BSR view. Rows are not sorted.
+ * mbi_host_view_release frees it, on failure too. */
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
     merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11605,8 +11450,8 @@ MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
-/* Any host view becomes an owned CSR with 32-bit columns from 0, sorted and without duplicates.
- */
+/* Turns any host view into an owned CSR with 32-bit columns and base 0, sorted and without
+ * duplicates. */
 
 MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
     const merbit_view *from, int flags) {
@@ -11645,7 +11490,7 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return status;
 }
 
-/* Turns the row offsets into 32-bit ones if they suffice. */
+/* Replaces the row offsets by 32-bit ones if these suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -11675,7 +11520,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-/* Makes a matrix that takes over the view's arrays. */
+/* Makes a matrix that owns the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
     void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -11713,7 +11558,7 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
+/* Makes a matrix from a checked host view, as merbit_matrix_create promises, apart from
  * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
     const merbit_view *view, int flags, merbit_matrix **matrix) {
@@ -11735,7 +11580,7 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-/* Keeps the owner of a view alive for an object made from it; NULL is accepted. */
+/* Keeps the owner of a view alive for an object made from it. `matrix` may be NULL. */
 MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);
@@ -11745,10 +11590,11 @@ MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
 }
 
 /* ==== >>matrix/graph.c  the graph of a square matrix ====================================== */
-/* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
- * symmetric, each row strictly ascending; else those of A + A', made here. */
+/* The graph of a square CSR for matrix/order.c: the CSR's own arrays if their pattern is
+ * symmetric and each row ascends strictly, else those of A + A', which are made here. */
 
-/* Returns the neighbours of a vertex in ascending order, perhaps with the vertex itself. */
+/* Returns the neighbours of a vertex in ascending order. The vertex itself may be among
+ * them. */
 MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
@@ -11777,8 +11623,8 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   return low < length && row[low] == column;
 }
 
-/* Checks that each entry below the diagonal has a partner above. If there are as many
- * above, they all have one. */
+/* Checks that each entry below the diagonal has a partner above it. If there are as many
+ * entries above, all of them have partners too. */
 static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
@@ -11821,7 +11667,7 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
 
 /* ---- A + A' ------------------------------------------------------------------------------ */
 
-/* Counts each entry once in its row and once in its column's. Their order does not matter:
+/* Counts each entry in its row and in the row of its column. The order does not matter, because
  * rows are sorted later. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
@@ -11942,7 +11788,7 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   graph->starts = (int64_t *)memory;
   memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
   mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
-  for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
+  for (v = 0; v < graph->rows; v++) { /* each row's end becomes its start again */
     graph->starts[v + 1] += graph->starts[v];
   }
   MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
@@ -11953,8 +11799,8 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-/* Makes the graph of a checked square host CSR with 32-bit columns, which is borrowed.
- * mbi_graph_release frees it, after a failure too. */
+/* Makes the graph of a checked square host CSR with 32-bit columns, which must outlive it.
+ * mbi_graph_release frees it, on failure too. */
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
     mbi_graph *graph) {
   void *memory;
@@ -11981,13 +11827,12 @@ MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
 }
 
 /* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee =============== */
-/* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way
- * it points, and the diagonal and duplicates count nothing. By degree; and reverse
- * Cuthill-McKee (E. Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An
- * Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979, find an end of the graph.
- */
+/* Orders of the vertices of a square matrix's graph, in which entry (i, j) joins i and j in
+ * both directions; the diagonal and duplicates do not count. By degree, or reverse
+ * Cuthill-McKee (E. Cuthill, J. McKee, 1969), starting at the vertex found by A. George, J. W.
+ * H. Liu, An Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979. */
 
-/* ---- Sorting keys: what to sort by in the upper half of 64 bits -------------------------- */
+/* ---- Sorting 64-bit keys by their upper halves ------------------------------------------- */
 
 static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   int64_t i, j;
@@ -12000,8 +11845,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-/* Sorts keys by their upper halves, which are at most `most`; equal ones must have
- * ascending lower halves. `scratch` holds as many keys if there are more than
+/* Sorts keys by their upper halves, which are at most `most`. Keys with equal upper halves must
+ * have ascending lower halves. `scratch` holds as many keys if there are more than
  * MBI_SHORT_ROW. Returns the sorted array. */
 MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
     uint32_t most) {
@@ -12036,15 +11881,15 @@ MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t 
 
 typedef struct mbi_order_walk {
   const mbi_graph *graph;
-  unsigned char *stamp; /* of a vertex: the last search that met it; 0: none has */
-  uint64_t *keys;       /* twice as many as neighbours of any vertex */
-  int32_t most;         /* neighbours of any vertex */
+  unsigned char *stamp; /* per vertex: the last search that visited it; 0: none */
+  uint64_t *keys;       /* twice the most neighbours of any vertex */
+  int32_t most;         /* the most neighbours of any vertex */
 } mbi_order_walk;
 
 typedef struct mbi_levels {
-  int64_t depth; /* levels below the root's */
-  int64_t last;  /* where the deepest begins in the queue */
-  int64_t size;  /* of the component */
+  int64_t depth; /* number of levels below the root's */
+  int64_t last;  /* where the deepest level begins in the queue */
+  int64_t size;  /* number of vertices of the component */
 } mbi_levels;
 
 /* Appends the unvisited neighbours of v by ascending degree, then by number. Returns the
@@ -12069,8 +11914,8 @@ static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int numbe
   return tail;
 }
 
-/* Searches a component breadth first; a smaller stamp means not visited yet. The queue
- * becomes Cuthill and McKee's order from `root`. */
+/* Searches a component breadth first. A vertex with a smaller stamp has not been visited yet.
+ * The queue becomes Cuthill and McKee's order from `root`. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
     int32_t *queue) {
   int64_t head = 0, tail = 1;
@@ -12091,8 +11936,8 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* Searches from any vertex of a component, then from one of least degree in the deepest
- * level, until the depth no longer grows. The last search has ordered the component.
+/* Searches from any vertex of a component, then from a vertex of least degree in the deepest
+ * level, until the depth does not grow any more. The last search has ordered the component.
  * Returns its number of vertices. */
 static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
@@ -12159,7 +12004,7 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
 
 /* ---- By degree --------------------------------------------------------------------------- */
 
-/* Sorts vertices by descending degree, then by number: a counting sort. */
+/* Sorts vertices by descending degree, then by number, with a counting sort. */
 static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
     int32_t *order) {
   int32_t *starts, at = 0;
@@ -12212,7 +12057,7 @@ MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbi
 }
 
 /* ==== >>matrix/permute.c  a square matrix in another order ================================ */
-/* P A P': a square CSR whose rows and columns come in another order. */
+/* P A P': reorders the rows and columns of a square CSR. */
 
 static void mbi_gather_f64(void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
@@ -12353,7 +12198,8 @@ static int64_t mbi_permute_start(const mbi_permute *p, int64_t row) {
   return mbi_index_at(p->from->row_ptr, p->from->offset_type, row) - p->from->base;
 }
 
-/* Writes row lengths, one place behind each offset, and the order's inverse. */
+/* Writes row lengths, each at the next row's place among the offsets, and the inverse of the
+ * order. */
 static void mbi_permute_lengths_task(void *argument, int task) {
   const mbi_permute *p = (const mbi_permute *)argument;
   int64_t row = mbi_share(p->to.rows, p->tasks, task);
@@ -12458,8 +12304,8 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return status;
 }
 
-/* Computes the order's inverse and the row offsets. *keys is the sum of the tasks' longest
- * rows. */
+/* Computes the inverse of the order, and the row offsets. *keys is the sum of the tasks'
+ * longest rows. */
 MBI_INTERNAL merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
   mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
@@ -12496,9 +12342,9 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
   return status;
 }
 
-/* Makes *matrix, the checked square host CSR `from` with 32-bit columns in another order.
- * *places is an allocation that says where each entry was, of the matrix's offset_type;
- * NULL for a pattern. */
+/* Makes *matrix: the checked square host CSR `from`, which has 32-bit columns, in another
+ * order. *places is an allocation with the original place of each entry, of the matrix's
+ * offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
     const int32_t *order, merbit_matrix **matrix, void **places) {
   mbi_permute p;
@@ -12531,9 +12377,9 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
 }
 
 /* ==== >>matrix/transpose_map.c  transpose with a map of values ============================ */
-/* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
- * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
- * beyond that. */
+/* The transpose of a CSR or a BSR, entry by entry. Duplicates are kept, and the place of each
+ * entry is recorded, so that new values can be moved. merbit_matrix_transpose also sorts and
+ * adds up. */
 
 typedef struct mbi_transpose_map {
   const merbit_view *from;
@@ -12543,7 +12389,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-/* Moves a task's blocks as they are: a column-major block is its row-major transpose. */
+/* Moves a task's blocks unchanged: a column-major block is the transpose of a row-major one. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -12556,8 +12402,8 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-/* Writes values, given in the original matrix's order of entries or blocks, to its
- * transpose `to`. */
+/* Writes values, given in the original matrix's order of entries or blocks, to the transpose
+ * `to`. */
 MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
@@ -12590,9 +12436,9 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return MERBIT_OK;
 }
 
-/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
- * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
- * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
+/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns and
+ * base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation with the original
+ * place of each entry or block, of the matrix's offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
     const merbit_view *from, merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
@@ -12635,10 +12481,11 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
 }
 
 /* ==== >>matrix/symmetric_expansion.c  one triangle to both, with a map of values ========== */
-/* A matrix given by one triangle becomes a CSR with both, or with the lower one: a stable
- * counting sort by rows of each entry and its mirror image, or of which of the two lies there.
- * After it rows ascend where those of the triangle did; the others are sorted. Duplicates stay,
- * and it is known where each entry was, so that new values find their way. */
+/* Expands a matrix given by one triangle into a CSR with both triangles, or with the lower one.
+ * This is a stable counting sort by rows of each entry and its mirror image, or of whichever of
+ * the two lies in the lower triangle. After it, rows ascend if those of the triangle did; the
+ * others are sorted. Duplicates are kept, and the place of each entry is recorded, so that new
+ * values can be moved. */
 
 typedef struct mbi_expansion {
   merbit_context *context;
@@ -12647,12 +12494,13 @@ typedef struct mbi_expansion {
   void *row_ptr;  /* the arrays of `to`, offsets of its type */
   int32_t *col_ind;
   void *values;
-  void *places; /* i: the entry is the view's i-th; -1 - i: it is the mirror image of that */
+  void *places; /* i: the entry is the view's i-th; -1 - i: it is the mirror image of the
+                 * i-th */
   merbit_index_type place_type;
   void *cursors;  /* per task and row: where the next entry goes; offsets too */
-  uint64_t *keys; /* twice as many as entries of the tasks' longest rows out of order */
+  uint64_t *keys; /* twice the entries of the tasks' longest rows that are out of order */
   mbi_symmetry_signs signs;
-  int fold; /* to the lower triangle */
+  int fold; /* 1: only the lower triangle */
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
 } mbi_expansion;
@@ -12675,7 +12523,7 @@ MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
   return signs;
 }
 
-/* ---- Values ---- */
+/* ---- Values ------------------------------------------------------------------------------ */
 /* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
@@ -12766,8 +12614,8 @@ static void mbi_expansion_values_task(void *argument, int task) {
   }
 }
 
-/* Writes the values of the matrix that mbi_symmetric_expand made, from values in the order of
- * the triangle. */
+/* Writes the values of the matrix made by mbi_symmetric_expand. `from` has values in the order
+ * of the triangle. */
 MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
     const void *from, const void *places, merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
@@ -12780,7 +12628,7 @@ MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_sig
   mbi_parallel(context, call.tasks, mbi_expansion_values_task, &call);
 }
 
-/* ---- Step 1: group by row ---- */
+/* ---- Step 1: group by row ---------------------------------------------------------------- */
 
 static void mbi_expansion_count_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
@@ -12854,7 +12702,7 @@ static void mbi_expansion_scatter_task(void *argument, int task) {
 static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
-  /* Cursors of one task, or no more of them than there are entries. */
+  /* One task's cursors, or at most as many cursors as there are entries. */
   h->tasks = mbi_share_tasks(context, h->to.nnz);
   if (h->tasks > affordable) {
     h->tasks = affordable > 1 ? (int)affordable : 1;
@@ -12869,7 +12717,7 @@ static merbit_status mbi_expansion_group(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-/* ---- Step 2: sort the rows that need it ---- */
+/* ---- Step 2: sort the rows that need it -------------------------------------------------- */
 
 static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
   return mbi_index_at(h->row_ptr, h->to.offset_type, row);
@@ -12955,7 +12803,7 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   return status;
 }
 
-/* ---- All of it ---- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
@@ -12982,10 +12830,10 @@ static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   return status;
 }
 
-/* Makes *full, op(A) or with `fold` its lower triangle, as a CSR with ascending rows.
- * `half` is a checked host view of a triangle of A. mbi_host_view_release frees it. *places
- * is an allocation that says where each entry was, NULL for a pattern; `places` may be
- * NULL. A failure leaves nothing. */
+/* Makes *full: op(A), or with `fold` its lower triangle, as a CSR with ascending rows. `half`
+ * is a checked host view of a triangle of A. mbi_host_view_release frees *full. *places becomes
+ * an allocation with the place of each entry, NULL for a pattern; `places` may be NULL. On
+ * failure nothing stays allocated. */
 MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
     merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
@@ -13028,9 +12876,9 @@ MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const m
   return status;
 }
 
-/* ---- For calls that take any matrix ---- */
+/* ---- For calls that take any matrix ------------------------------------------------------ */
 
-/* Does the same as mbi_view_to_host, with both triangles. After success the caller runs
+/* Does the same as mbi_view_to_host, with both triangles. On success the caller later runs
  * mbi_view_from_full. */
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
@@ -13055,21 +12903,21 @@ MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view 
 }
 
 /* ==== >>matrix/blocks.c  CSR to blocks ==================================================== */
-/* A CSR whose rows ascend strictly becomes blocks in two passes over its block rows: one
- * counts, one fills. The rows of a block row walk together: the least column that none of them
- * has passed names the next block. */
+/* Makes blocks from a CSR whose rows ascend strictly, in two passes over the block rows: one
+ * counts, one fills. The rows of a block row are walked together; the least column that no row
+ * has passed starts the next block. */
 
 MBI_INTERNAL void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
   mbi_release(context, bsr->memory);
   memset(bsr, 0, sizeof *bsr);
 }
 
-/* ---- Rows in order ---------------------------------------------------------------- */
+/* ---- Rows in order ----------------------------------------------------------------------- */
 
 typedef struct mbi_ascent {
   const merbit_view *csr;
   int tasks;
-  int broken[MBI_MAX_THREADS]; /* per task: a row that does not ascend strictly */
+  int broken[MBI_MAX_THREADS]; /* per task: 1 if a row does not ascend strictly */
 } mbi_ascent;
 
 static void mbi_ascent_task(void *argument, int task) {
@@ -13105,7 +12953,7 @@ static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
 }
 
 /* Gives the entries of a checked host view as a CSR whose rows ascend strictly: the view
- * itself or *made's, which the caller destroys. */
+ * itself, or that of *made. The caller destroys *made. */
 MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
     merbit_view *csr, merbit_matrix **made) {
   merbit_status status = MERBIT_OK;
@@ -13126,9 +12974,9 @@ MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merb
   return status;
 }
 
-/* ---- The walk --------------------------------------------------------------------- */
+/* ---- The walk ---------------------------------------------------------------------------- */
 
-#define MBI_STRIP_END UINT32_MAX /* beyond every column */
+#define MBI_STRIP_END UINT32_MAX /* greater than every column */
 
 static void mbi_strip_read(mbi_strip *s, int r) {
   s->next[r] =
@@ -13174,7 +13022,7 @@ static uint32_t mbi_strip_least(const mbi_strip *s) {
   return least;
 }
 
-/* ---- Passes ----------------------------------------------------------------------- */
+/* ---- Passes ------------------------------------------------------------------------------ */
 
 /* Returns the first block row of a task. Tasks get equal shares of the CSR's entries. */
 static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
@@ -13183,8 +13031,8 @@ static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
       : mbi_share_rows(b->csr, b->tasks, task) / size;
 }
 
-/* Returns the number of height x width blocks in the block rows [row, last). *inside is the
- * number of their values inside the matrix. */
+/* Returns the number of height x width blocks in the block rows [row, last). Sets *inside to
+ * the number of their values inside the matrix. */
 MBI_INTERNAL int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
     int64_t last, int64_t *inside) {
   int64_t blocks = 0;
@@ -13212,7 +13060,8 @@ static void mbi_blocking_count_task(void *argument, int task) {
       mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1), &b->inside[task]);
 }
 
-/* Sets the view's nnz. Returns how many values of the blocks lie inside the matrix. */
+/* Counts the blocks and sets the view's nnz. Returns how many values of the blocks lie inside
+ * the matrix. */
 MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   int64_t inside = 0, blocks = 0;
   int task;
@@ -13228,8 +13077,8 @@ MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b
   return inside;
 }
 
-/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
- * given. */
+/* Moves a row's entries below column `limit` to a block. `first`, `values` and `mask` are the
+ * block's first column, its values and its mask. */
 MBI_INTERNAL void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, double *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
@@ -13277,8 +13126,8 @@ static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
   }
 }
 
-/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
- * given. */
+/* Moves a row's entries below column `limit` to a block. `first`, `values` and `mask` are the
+ * block's first column, its values and its mask. */
 MBI_INTERNAL void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, float *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
@@ -13357,7 +13206,7 @@ MBI_INTERNAL void mbi_blocking_fill_task(void *argument, int task) {
   }
 }
 
-/* ---- Making ----------------------------------------------------------------------- */
+/* ---- Making ------------------------------------------------------------------------------ */
 
 static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
   char *start = *memory + (64 - (uintptr_t)*memory % 64) % 64;
@@ -13374,7 +13223,7 @@ MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr 
   const size_t each = value_bytes + (size_t)bsr->mask_words * 8 + sizeof(int32_t);
   const int64_t offsets = mbi_block_count(to->rows, to->block_rows) + 1;
   const size_t offset_bytes = mbi_index_bytes(to->offset_type);
-  /* As so many more blocks as hold the offsets, and the gaps before the arrays. */
+  /* The offsets and the gaps before the arrays take as many bytes as `more` further blocks. */
   const int64_t more = (int64_t)(((size_t)offsets * offset_bytes + 4 * 64) / each) + 1;
   char *memory;
   MBI_TRY(mbi_allocate_array(context, to->nnz + more, each, "the blocks of a matrix",
@@ -13426,12 +13275,12 @@ MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit
 }
 
 /* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
-/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of
- * rows, and the best of them in the whole matrix. A small matrix is one window. */
+/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of rows,
+ * then the best ones in the whole matrix. A small matrix is one window. */
 
 #define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
-#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
-#define MBI_SHAPE_WINDOWS 64 /* at most */
+#define MBI_SHAPE_ALONE 1024 /* one thread counts up to this number of entries */
+#define MBI_SHAPE_WINDOWS 64 /* the most windows */
 
 MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -13458,8 +13307,8 @@ MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_de
 typedef struct mbi_shape_search {
   const merbit_view *csr;
   int masks;
-  int windows;                        /* 0: one, of all rows */
-  double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
+  int windows;                        /* 0: one window of all rows */
+  double bytes[MBI_SHAPE_CANDIDATES]; /* per entry */
 } mbi_shape_search;
 
 /* Returns the number of block rows in a window for blocks of `height`; windows 0 means all
@@ -13473,8 +13322,8 @@ MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
-/* Sets [*first, *last) to the block rows of window `w`. Returns the matrix's row behind the
- * window. */
+/* Sets [*first, *last) to the block rows of window `w`. Returns the first row of the matrix
+ * after the window. */
 MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
     int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
@@ -13484,7 +13333,7 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-/* Returns the candidate of fewest bytes and removes it. */
+/* Returns the candidate with the fewest bytes and removes it from the array. */
 MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
@@ -13494,8 +13343,8 @@ MBI_INTERNAL int mbi_shape_next(double *bytes) {
   return next;
 }
 
-/* Computes the bytes per entry of a candidate in all windows. Each height sees other rows,
- * so only bytes per entry compare. */
+/* Computes the bytes per entry of a candidate in all windows. Each height covers different
+ * rows, so only bytes per entry can be compared. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
@@ -13517,8 +13366,8 @@ static void mbi_shape_task(void *argument, int candidate) {
       inside == entries, search->masks) / (double)entries;
 }
 
-/* Returns how many windows hold about MBI_SHAPE_ENTRIES entries in all, 0 for the whole
- * matrix. */
+/* Returns the number of windows that hold about MBI_SHAPE_ENTRIES entries in total, or 0 for
+ * the whole matrix. */
 MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
@@ -13552,7 +13401,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   if (shape->block_rows != 0) {
     return;
   }
-  shape->block_rows = shape->block_cols = 1; /* that is CSR */
+  shape->block_rows = shape->block_cols = 1; /* which is CSR */
   if (csr->nnz == 0) {
     return;
   }
@@ -13586,8 +13435,8 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* Makes the blocks of a checked host view in the shape that `desc` says. mbi_bsr_release
- * frees them. */
+/* Makes the blocks of a checked host view in the shape of `desc`. mbi_bsr_release frees
+ * them. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
     const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
@@ -13606,7 +13455,7 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   return status;
 }
 
-/* Borrows the blocks of a checked host BSR view; only 64-bit columns are copied. */
+/* Borrows the blocks of a checked host BSR view. Only 64-bit columns are copied. */
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
     mbi_bsr *bsr) {
   int64_t i;
@@ -13628,8 +13477,8 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Writes new values into bsr's blocks. `host` is the view that they were made from, with
- * new values. */
+/* Writes new values into bsr's blocks. `host` is the view from which they were made, with new
+ * values. */
 MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
     mbi_bsr *bsr) {
   merbit_matrix *made;
@@ -13709,7 +13558,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* Makes a matrix from a checked host view. `detail` is the maker's own. */
+/* Makes a matrix from a checked host view. `detail` is an argument of the maker. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
     const void *detail, merbit_matrix **matrix);
 
@@ -13809,46 +13658,49 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 #ifndef MBI_MARKET_H
 #define MBI_MARKET_H
 
-#define MBI_FIVE_FIRST (-342) /* below, 19 digits round to zero */
-#define MBI_FIVE_LAST 308     /* above, one digit is beyond any double */
+#define MBI_FIVE_FIRST (-342) /* with a smaller exponent, 19 digits round to zero */
+#define MBI_FIVE_LAST 308     /* with a larger exponent, one digit exceeds every double */
 typedef struct mbi_decimal {  /* a scanned number: +-digits * 10^exponent */
   const char *text;           /* the first digit or point */
-  const char *text_end;       /* behind the last one */
+  const char *text_end;       /* after the last digit or point */
   uint64_t digits;            /* the first 19 significant digits */
-  int64_t exponent;           /* of the last of them */
+  int64_t exponent;           /* power of ten of the last of them */
   int negative;
-  int integer; /* neither point nor exponent */
-  int cut;     /* there are digits beyond the 19th */
+  int integer; /* 1: neither point nor exponent */
+  int cut;     /* 1: there are digits beyond the 19th */
 } mbi_decimal;
-#define MBI_BIG_LIMBS 96 /* 801 digits or 5^1143 times a significand, and a word to spare */
+/* Space for 801 digits, or for 5^1143 times a significand, and one word more. */
+#define MBI_BIG_LIMBS 96
 typedef struct mbi_big { /* little-endian, no leading zero limbs */
   uint32_t limb[MBI_BIG_LIMBS];
   int count;
 } mbi_big;
 
-#define MBI_MM_WINDOW 262144 /* bytes: the longest data line; stays in a core's cache */
-#define MBI_MM_PAD 16        /* bytes that may be read behind a window */
-#define MBI_MM_QUOTE 80      /* a quoted piece of the input, every byte escaped */
-/* Text comes in windows of whole lines. Each ends with a newline and has MBI_MM_PAD readable
- * bytes behind it: scanning that stops at '\n' may load eight bytes at once and needs no other
- * check. Memory is handed out in place but for its end. */
+/* Bytes of a window, and of the longest data line; fits in a core's cache. */
+#define MBI_MM_WINDOW 262144
+#define MBI_MM_PAD 16 /* bytes that may be read after a window */
+/* The size of a quoted piece of the input, with every byte escaped. */
+#define MBI_MM_QUOTE 80
+/* Text comes in windows of whole lines. Each window ends with a newline, and MBI_MM_PAD more
+ * bytes are readable: a scan that stops at '\n' may load eight bytes at once and needs no other
+ * check. Input in memory is not copied, except its end. */
 typedef struct mbi_mm_input {
   merbit_context *context;
   const merbit_read_desc *desc;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path; /* for messages; NULL if there is none */
   merbit_read_callback read;
   void *user;
-  const char *block; /* memory that is not handed out yet */
+  const char *block; /* memory that has not been delivered yet */
   size_t block_size;
-  const char *next, *end; /* the window's unread part */
+  const char *next, *end; /* the unread part of the window */
   int64_t line;           /* the number of the line at `next` */
   char *buffer;
-  const char *rest; /* in the buffer, behind the window: the start of a line */
+  const char *rest; /* the beginning of a line, in the buffer after the window */
   size_t rest_size;
-  int ended;            /* the source is */
+  int ended;            /* 1: the source has ended */
   int added;            /* 1: the last line's newline, which the input lacks */
-  int in_comment;       /* of a line longer than the buffer */
-  int64_t total, taken; /* bytes: in all (0: not known), so far */
+  int in_comment;       /* 1: inside a comment longer than the buffer */
+  int64_t total, taken; /* bytes: in total (0: unknown), so far */
   int64_t reported;
 } mbi_mm_input;
 
@@ -13857,39 +13709,41 @@ typedef enum mbi_mm_field {
 typedef enum mbi_mm_symmetry {
   MBI_MM_GENERAL, MBI_MM_SYMMETRIC, MBI_MM_SKEW, MBI_MM_HERMITIAN } mbi_mm_symmetry;
 typedef struct mbi_mm_header {
-  int array; /* every entry, column by column; else coordinates */
+  int array; /* 1: every entry, column by column; 0: coordinates */
   int field, symmetry;
   int64_t rows, cols;
-  int64_t entries; /* lines that follow */
-  int64_t line;    /* of these sizes */
+  int64_t entries; /* number of lines that follow */
+  int64_t line;    /* the line of these sizes */
 } mbi_mm_header;
 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
-  merbit_type type;          /* of the values; DEFAULT until the field is known */
-  int each;                  /* array elements that an entry may need: 2 with a mirror image */
+  merbit_type type;          /* of the values; DEFAULT until the field has been read */
+  int each;                  /* array elements per entry: 2 with a mirror image */
   int64_t count, capacity;   /* of the arrays */
-  int wide;                  /* 64-bit indices, for the sake of rows beyond 2^31 */
+  int wide;                  /* 1: 64-bit indices, because there are more than 2^31 rows */
   int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
-  int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
+  int64_t large, large_line; /* integers that the type may not represent, and the line of the
+                              * first */
   void *row_ind, *col_ind, *values;
 } mbi_mm_reader;
 typedef struct mbi_mm_entry {
   int64_t row, col; /* from 1 */
-  double value;     /* of a float's precision where the reader's type is F32 or C64 */
-  double imaginary; /* likewise; of a complex file */
+  double value;     /* rounded to float if the reader's type is F32 or C64 */
+  double imaginary; /* the same, for complex files */
 } mbi_mm_entry;
 
 __extension__ typedef unsigned __int128 mbi_u128;
 
 #endif
 
-/* Decimal text to the nearest double or float, ties to even, in any locale and rounding mode.
- * Up to 19 digits are decided by a 128-bit product with a power of five (D. Lemire, Number
- * Parsing at a Gigabyte per Second, Softw. Pract. Exper. 51, 2021; that nothing else is needed:
- * N. Mushtak, D. Lemire, Fast Number Parsing Without Fallback, Softw. Pract. Exper. 53, 2023).
- * Where digits beyond the 19th matter, an exact comparison with the halfway point decides. */
+/* Converts decimal text to the nearest double or float, ties to even, in any locale and
+ * rounding mode. For up to 19 digits a 128-bit product with a power of five decides (D. Lemire,
+ * Number Parsing at a Gigabyte per Second, Softw. Pract. Exper. 51, 2021; a proof that nothing
+ * else is needed: N. Mushtak, D. Lemire, Fast Number Parsing Without Fallback, Softw. Pract.
+ * Exper. 53, 2023). If digits beyond the 19th matter, an exact comparison with the halfway
+ * point decides. */
 
 /* The leading 128 bits of 5^q. */
 MBI_INTERNAL const uint64_t mbi_powers_of_five[][2] = {
@@ -14283,7 +14137,7 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
     p++;
   }
   if (left <= 19) {
-    return; /* the zeros added nothing to d->digits */
+    return; /* the zeros did not change d->digits */
   }
   d->digits = 0;
   for (; kept < 19; p++) {
@@ -14296,11 +14150,11 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
   d->exponent += left - 19;
 }
 
-/* Scans [+-] digits [. digits] [(e|E|d|D) [+-] digits], D being Fortran's. Returns the end,
- * or NULL if that is no number. A newline must follow somewhere, and eight readable bytes
- * from it on. */
+/* Scans [+-] digits [. digits] [(e|E|d|D) [+-] digits]; D is Fortran's. Returns the end, or
+ * NULL if that is no number. The text must contain a newline after `p`, and eight bytes from
+ * that newline on must be readable. */
 MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
-  int64_t fraction = -1; /* digits behind the point; negative: there is none */
+  int64_t fraction = -1; /* digits after the point; negative: no point */
   d->negative = *p == '-';
   p += *p == '-' || *p == '+';
   d->text = p;
@@ -14329,7 +14183,7 @@ MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
       return NULL;
     }
     for (; mbi_is_digit(*p); p++) {
-      if (exponent < INT64_C(1000000000000000)) { /* beyond the digits of any line */
+      if (exponent < INT64_C(1000000000000000)) { /* larger than any line has digits */
         exponent = exponent * 10 + (*p - '0');
       }
     }
@@ -14369,21 +14223,24 @@ static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *for
   }
   upper = (int)(high >> 63);
   shift = upper + 61 - format->fraction_bits;
-  fraction = high >> shift; /* two bits more than the format holds: hidden and rounding bit */
+  fraction = high >> shift; /* two more bits than the format stores: the hidden bit and the
+                             * rounding bit */
   exponent = (int)((q * (152170 + 65536)) >> 16) + 63 + upper - zeros + format->bias;
   if (exponent <= 0) { /* subnormal; ties cannot occur here */
     if (exponent < -62) {
       return 0;
     }
     fraction >>= 1 - exponent;
-    return (fraction + (fraction & 1)) >> 1; /* a carry into the exponent is right */
+    return (fraction + (fraction & 1)) >> 1; /* a carry into the exponent gives the right
+                                              * number */
   }
   if (low <= 1 && q >= format->tie_first && q <= format->tie_last && (fraction & 3) == 1 &&
       fraction << shift == high) {
     fraction--; /* an exact tie above an even number */
   }
   fraction = (fraction + (fraction & 1)) >> 1;
-  fraction += (uint64_t)(exponent - 1) << format->fraction_bits; /* the hidden bit counts one */
+  fraction += (uint64_t)(exponent - 1) << format->fraction_bits; /* the hidden bit adds one to
+                                                                  * the exponent */
   return fraction < infinity ? fraction : infinity;
 }
 
@@ -14432,9 +14289,9 @@ MBI_INTERNAL int mbi_big_compare(const mbi_big *a, const mbi_big *b) {
   return a->limb[i] < b->limb[i] ? -1 : a->limb[i] > b->limb[i];
 }
 
-/* Reads all digits as one integer: the first MBI_BIG_DIGITS, and a 1 for any others.
- * Returns their power of ten. The compared numbers differ by less than a unit in the last
- * place of the format, so that neither outgrows its array. */
+/* Reads all digits as one integer: the first MBI_BIG_DIGITS, and a 1 for all others. Returns
+ * the power of ten to multiply it by. The compared numbers differ by less than a unit in the
+ * last place of the format, so neither exceeds its array. */
 static int64_t mbi_big_read(mbi_big *big, const mbi_decimal *d) {
   int64_t count = 0;
   const char *p = d->text;
@@ -14495,7 +14352,7 @@ MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value) {
   return bits < UINT64_C(0x7FF0000000000000);
 }
 
-/* Converts to the nearest float directly, without rounding twice. Returns 0 if that is
+/* Converts to the nearest float in one step, without rounding twice. Returns 0 if that is
  * infinite. */
 MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   const uint32_t bits = (uint32_t)mbi_decimal_bits(d, &mbi_binary_f32);
@@ -14508,7 +14365,6 @@ MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 /* ==== >>spmv/shared/shared.h ============================================================== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
-// What the kernels of spmv/shared/device_csr.cu take, for the host and the device.
 typedef struct mbk_arrays_check_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14577,7 +14433,6 @@ typedef struct mbk_arrays_blocks_arguments {
   mbk_u64 rows, count, step;
   MBK_POINTER(mbk_u32) against;
 } mbk_arrays_blocks_arguments;
-// What the kernels of spmv/shared/epilogue.cu take, for the host and the device.
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
   MBK_POINTER(const double) scalars;
@@ -14595,7 +14450,6 @@ typedef struct mbk_epilogue_rows_arguments {
   mbk_i32 aligned;
   mbk_epilogue call;
 } mbk_epilogue_rows_arguments;
-// What the kernels of spmv/shared/sample.cuh take, for the host and the device.
 typedef struct mbk_arrays_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14603,7 +14457,6 @@ typedef struct mbk_arrays_sample_arguments {
   mbk_u32 shift;
   MBK_POINTER(mbk_u32) sectors, narrow;
 } mbk_arrays_sample_arguments;
-// What the kernels of spmv/shared/values.cuh take, for the host and the device.
 typedef struct mbk_values_scale_arguments {
   MBK_POINTER(const MBK_VALUE) by_column;
   MBK_POINTER(const MBK_VECTOR) x;
@@ -14615,19 +14468,19 @@ typedef struct mbk_values_scale_arguments {
 typedef struct mbi_operators mbi_operators;
 typedef struct mbi_epilogue mbi_epilogue;
 
-/* How values are stored: spmv/stages/value_forms.c. Kernels know the numbers:
- * spmv/shared/values.cuh. */
+/* The forms in which values are stored: spmv/stages/value_forms.c. spmv/shared/values.cuh uses
+ * the same numbers. */
 typedef enum mbi_value_form {
-  MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
-  MBI_VALUES_EQUAL,   /* one for all */
-  MBI_VALUES_SINGLE,  /* each, as a float that is exactly the double */
-  MBI_VALUES_HALF,    /* each, as a half that is exactly the value */
-  MBI_VALUES_TABLE,   /* each, as a byte: its number in a table */
-  MBI_VALUES_ROW,     /* one for each row */
-  MBI_VALUES_COLUMN   /* one for each column */
+  MBI_VALUES_GENERAL, /* one per nonzero, in the plan's type; or none, for a pattern of ones */
+  MBI_VALUES_EQUAL,   /* one for all nonzeros */
+  MBI_VALUES_SINGLE,  /* one per nonzero: a float that equals the double */
+  MBI_VALUES_HALF,    /* one per nonzero: a half that equals the value */
+  MBI_VALUES_TABLE,   /* one per nonzero: a byte that indexes a table */
+  MBI_VALUES_ROW,     /* one per row */
+  MBI_VALUES_COLUMN   /* one per column */
 } mbi_value_form;
 
-#define MBI_VALUES_MOST 256 /* entries of a table at most */
+#define MBI_VALUES_MOST 256 /* the most entries of a table */
 
 /* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
  * with it. */
@@ -14639,68 +14492,69 @@ typedef struct mbi_device_csr {
   merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes;     /* owned, without scratch: */
-  mbi_devptr scratch; /* holds the check's answer, then the counts of rows; or 0 */
+  uint64_t bytes;     /* of owned arrays, without scratch */
+  mbi_devptr scratch; /* first the answer of the check, then the counts of rows; or 0 */
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
 /* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
-  uint64_t count;       /* rows with a nonzero */
-  uint64_t slots;       /* of slices of 32 consecutive rows, padding included */
-  uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* count + 1 offsets; the plan's row_ptr if no row is empty; until
-                         * mbi_nonempty_finish */
+  uint64_t count;              /* rows with a nonzero */
+  uint64_t slots;              /* entries of slices of 32 consecutive rows, padding included */
+  uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
+  mbi_devptr row_start;        /* count + 1 offsets, valid until mbi_nonempty_finish; the plan's
+                                * row_ptr if no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
-  int start_apart;             /* row_start has its own allocation, released earlier */
-  uint64_t bytes;              /* of the owned arrays that stay */
-  mbi_devptr column_counts;    /* counts of a sample of the nonzeros: see
-                                * mbi_nonempty_columns */
+  int start_apart;             /* 1: row_start has an allocation of its own, released earlier */
+  uint64_t bytes;              /* of the owned arrays that are kept */
+  mbi_devptr column_counts;    /* counts in a sample of the nonzeros: mbi_nonempty_columns */
   uint64_t column_bytes;
-  int columns_coded;  /* HUBS has overwritten the counts with codes */
+  int columns_coded;  /* 1: HUBS has overwritten the counts with codes */
   uint32_t hub_least; /* least count of a hub */
   double hub_share;   /* share of the nonzeros in hubs */
-  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
-  int block_rows, block_cols; /* full blocks of which the matrix consists */
+  double sectors;     /* sectors of x per nonzero in a sampled window: spmv/choose/choose.c */
+  int block_rows, block_cols; /* the full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
-  mbi_devptr counts, offsets; /* kept scratch; in it the number of each block's first non-empty
-                               * row */
+  mbi_devptr counts, offsets; /* scratch that is kept; offsets: the number of each block's first
+                               * non-empty row */
   uint64_t counts_bytes, blocks;
-  mbi_program program; /* until mbi_nonempty_finish */
+  mbi_program program; /* valid until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
-#define MBI_EXPRESSION_TEXT 512   /* of the user's text */
-#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with its zero */
-#define MBI_EXPRESSION_DEPTH 64   /* of nested operands; parentheses count twice */
-#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* characters of a translated number at most */
+#define MBI_EXPRESSION_TEXT 512   /* the most characters of the user's text */
+#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with the terminating zero */
+#define MBI_EXPRESSION_DEPTH 64   /* the most nested operands; parentheses count twice */
+#define MBI_EXPRESSION_DIGITS 64  /* the most characters of a number */
+#define MBI_EXPRESSION_NUMBER 48  /* the most characters of a translated number */
 #define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
 typedef struct mbi_expression {   /* an expression being translated */
   merbit_context *context;
-  const char *what;         /* as messages call it */
+  const char *what;         /* the name used in messages */
   const char *const *names; /* ended by NULL */
   merbit_type type;
   const char *number; /* the name of `type` in kernels */
   const char *source;
-  const char *at; /* the current token, of `length` characters; 0 at the end */
+  const char *at; /* the current token of `length` characters; at the end length is 0 */
   size_t length;
   char *text; /* the translated text */
   size_t written;
   int depth, operand;
 } mbi_expression;
-#define MBI_CALLS 9 /* functions that an expression may call */
+#define MBI_CALLS 9 /* number of functions that an expression may call */
 typedef struct mbi_call {
   const char *name;
   int arguments;
 } mbi_call;
 
-/* What an operand stands for, in mbi_expression.operand. */
+/* The kind of an operand, in mbi_expression.operand. */
 enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
 
-struct mbi_operators {                                          /* a copy of the user's */
-  merbit_operators given;                                       /* without its expressions */
-  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+/* A copy of the user's operators. */
+struct mbi_operators {
+  merbit_operators given;                                       /* its expressions are NULL */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
+                                                                 * given */
 };
 /* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
@@ -14715,42 +14569,39 @@ typedef union mbi_scalar {
 } mbi_scalar;
 
 #define MBI_EPILOGUE_VECTORS 6
-#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
-#define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS \
-  1024                   /* at most, so that the last block adds them up in one step \
-                          */
-struct mbi_epilogue {    /* a copy of the user's */
-  merbit_epilogue given; /* without its expressions */
-  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* For the library's own iterations: the include name of a file that says what the last block
-   * does with the sums, and its argument; or NULL. */
+#define MBI_EPILOGUE_CHUNK 8192  /* rows per task on the CPU */
+#define MBI_EPILOGUE_THREADS 256 /* threads per block of the kernel */
+#define MBI_EPILOGUE_BLOCKS 1024 /* the most; the last one adds up their sums in one step */
+struct mbi_epilogue {            /* a copy of the user's epilogue */
+  merbit_epilogue given;         /* its expressions are NULL */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
+                                                                   * given */
+  /* For the library's own iterations, or NULL: the include name of a file that defines what the
+   * last block does with the sums. after_memory is its argument. */
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef mbk_epilogue mbi_epilogue_call;
-/* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
- * is made again; the blocks' sums; then, if there is a result, space for a product that must
- * not go to y. */
+/* Offsets in a product's scratch. At 0 is the ticket, which is zero between products, also if
+ * the plan is made again. Then come the blocks' sums. If there is a result, space follows for a
+ * product that must not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* blocks at most; each strides over the arrays */
+#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. */
+/* The functions of a method on CUDA. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
-  /* Builds the method's form of plan->device. The CUDA context is current, here and below. On
-   * failure the caller runs `destroy`. */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and in all
+   * others. On failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   /* Returns the bytes of scratch that a product needs. */
@@ -14759,16 +14610,16 @@ typedef struct mbi_cuda_method {
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
       mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
-  /* Writes the method's part of the plan's line. */
+  /* Writes the method's part of the plan's description. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  /* Follows new plan->device.values. NULL: they are read in place. */
+  /* Takes over new plan->device.values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* Forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  /* The forms of values that pay: MBI_FORMS_...; 0: general values only. */
   uint32_t forms;
-  /* Returns the seconds of a product, launches left out, or HUGE_VAL if the matrix does not
+  /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
    * suit the method. NULL: AUTO never takes it. */
   double (*cost)(const merbit_plan *plan);
-  double making; /* the products that `create` takes as long as: MBI_MAKING_... */
+  double making; /* products that take as long as `create`: MBI_MAKING_... */
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
   /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
@@ -14778,56 +14629,57 @@ typedef struct mbi_cuda_method {
 
 #define MBI_KNOBS 4 /* of a method at most */
 
-/* What building another form of the matrix takes, in products, beyond SCAN's schedule: any
- * other form, and SCAN's own with other columns. */
+/* The number of products that take as long as building a form of the matrix in addition to
+ * SCAN's schedule: any other form, or SCAN's own with other columns. */
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 
-/* What AUTO has found out about a CSR on the CPU. */
+/* AUTO's findings about a CSR on the CPU. */
 typedef struct mbi_cpu_sample {
   int equal; /* all values are equal, or it is a pattern */
   int block; /* rows and columns of the full blocks of which it consists; 1: none */
 } mbi_cpu_sample;
 
-/* What a method on the CPU provides. */
+/* The functions of a method on the CPU. */
 typedef struct mbi_cpu_method {
   /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
    * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
-  /* Returns the bytes of a workspace. */
+  /* Returns the bytes of scratch of a product. */
   size_t (*scratch_bytes)(const merbit_plan *plan);
-  /* Computes y = alpha A x + beta y. NULL: merbit_spmm does. */
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm computes it. */
   void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
       const void *beta, void *y);
   /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
   int64_t (*stream_bytes)(const merbit_plan *plan);
-  /* Writes the plan's line, `bytes` for each product. NULL: that of a CSR. */
+  /* Writes the plan's description; a product moves `bytes`. NULL: the description of a CSR. */
   int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
-  /* Follows new plan->values. NULL: they are read in place. */
+  /* Takes over new plan->values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
   /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
    * AUTO never takes it. */
   double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
 } mbi_cpu_method;
 
-/* What a method takes beside f64 or f32, plus-times and one vector; and what else is particular
- * to it. */
+/* Properties of a method: what it supports in addition to f64 or f32, plus-times and one
+ * vector, and others. */
 enum {
   MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
-  MBI_TAKES_SEMIRINGS = 2,   /* others than plus-times */
+  MBI_TAKES_SEMIRINGS = 2,   /* semirings other than plus-times */
   MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
   MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
   MBI_TAKES_VECTORS_CUDA = 16,
   MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
-  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing where products wait for all before them */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing if products wait for all earlier work */
   MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
 };
 
 /* A row of the table of methods: spmv/choose/methods.c. */
 typedef struct mbi_method {
   merbit_method number;
-  const char *name, *identifier; /* in merbit_plan_describe; as users write it */
+  const char *name, *identifier; /* the name in merbit_plan_describe; the name that users
+                                  * write */
   int takes;                     /* MBI_TAKES_... */
   const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
   const mbi_cpu_method *cpu;     /* NULL: not on the CPU */
@@ -14835,8 +14687,8 @@ typedef struct mbi_method {
 
 #endif
 
-/* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
- * instead. spmv/shared/expression.c has the grammar. */
+/* Reads tokens of a user's expression, and builds the text that a kernel gets instead.
+ * spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
@@ -14844,7 +14696,7 @@ MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
 
 /* ---- Tokens ------------------------------------------------------------------------------ */
 
-/* Returns 1 for a letter of ASCII, whatever the locale. */
+/* Returns 1 for an ASCII letter or an underscore, in every locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -14917,7 +14769,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written --------------------------------------------------------------------- */
+/* ---- The translated text ----------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
     const char *text) {
@@ -14946,7 +14798,8 @@ MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, c
   return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
 }
 
-/* Makes the operand written from `from` on a number or a truth value, whichever is `wanted`. */
+/* Converts the operand that begins at `from` to a number or a truth value, whichever is
+ * `wanted`. */
 MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
@@ -14960,8 +14813,8 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
 }
 
 /* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
-/* Expressions of users become text of a kernel: only what this grammar knows, written anew from
- * its tokens, so that nothing else reaches the compiler.
+/* Translates users' expressions into text for a kernel. Accepts only this grammar, and writes
+ * the text anew from its tokens, so that nothing else reaches the compiler.
  *
  *   choice   = either ["?" choice ":" choice]
  *   either   = both {"||" both}
@@ -14973,23 +14826,24 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
  *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
  *            | call "(" choice {"," choice} ")"
  *
- * Numbers are decimal, names those that the caller knows, calls those of mbi_calls. A
- * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
- * operation is rounded by itself. */
+ * Numbers are decimal. Names come from the caller; calls are those of mbi_calls. A comparison
+ * counts as 1 or 0 if a number is needed; a number counts as true unless it is zero. Each
+ * operation is rounded separately. */
 
 /* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Goes one level deeper; fails if that is too deep. */
+/* Enters one more level of nesting. Fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
       : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* Writes a number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of a double: the number rounded to the plan's type. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable beyond the number's end, for
+                                          * mbi_decimal_scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -15104,7 +14958,8 @@ static merbit_status mbi_expression_factor(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-/* Operators by how tightly they bind, and how each is written between its operands. */
+/* The infix operators: the level of precedence, the kinds of operands and of the result, and
+ * the text before and between the operands. */
 typedef struct mbi_infix {
   int level, wanted, gives;
   const char *token, *head, *middle;
@@ -15123,7 +14978,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* multiplied by a call, never fused with a sum */
+    /* A call, so that the compiler does not fuse the product with a sum. */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "}, };
 
@@ -15137,8 +14992,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
- * reads one at most. */
+/* Reads one level of the grammar, from `either` (0) to `term` (the last). A level of
+ * comparisons accepts one of them at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -15206,10 +15061,10 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
- * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
- * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
- * empty. */
+/* Checks `source`, which messages call `what`, and writes its translation to
+ * text[MBI_EXPRESSION_SIZE]. `type` is the type of the numbers, `number` that type's name in
+ * kernels. `names`, ended by NULL, lists the names that `source` may use; in kernels they have
+ * the prefix MBI_EXPRESSION_MARK. On failure the text is empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
@@ -15242,7 +15097,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
+/* Calls mbi_expression_write with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
@@ -15267,9 +15122,9 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   return (int64_t)size;
 }
 
-/* ---- Sentences --------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------- */
 
-/* Fails with a message on line `line` of the input, which names the file if there is one. */
+/* Fails with a message about line `line` of the input. It names the file if there is one. */
 MBI_PRINTF(4, 5)
 MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
     int64_t line, const char *format, ...) {
@@ -15282,8 +15137,8 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
       in->path, line, text) : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* Quotes the bytes from `text` to `end`; bytes other than printable ASCII become \xNN, and
- * long text is cut. */
+/* Quotes the bytes from `text` to `end`. Bytes other than printable ASCII become \xNN, and long
+ * text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -15348,7 +15203,7 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
       "the read callback returned %" PRId64 " after %" PRId64 " bytes", got, in->taken);
 }
 
-/* Refuses compressed files, recognised by their first bytes. */
+/* Fails for compressed files, which are recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
     size_t size) {
   static const struct {
@@ -15382,7 +15237,7 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Takes a window of whole lines from memory in place, if enough bytes follow. Returns 0
+/* Takes a window of whole lines directly from memory if enough bytes follow it. Returns 0
  * otherwise. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
@@ -15404,7 +15259,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* Fills the buffer with the rest of the last window and what can be read behind it. */
+/* Fills the buffer with the rest of the last window and the bytes that follow it. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -15422,8 +15277,8 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   return MERBIT_OK;
 }
 
-/* Makes a window of the whole lines in the buffer's first `used` bytes; it is empty if a
- * line is longer. The input's last line may lack its newline. */
+/* Makes a window of the whole lines in the buffer's first `used` bytes. The window is empty if
+ * a line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = (const char *)memrchr(in->buffer, '\n', used);
   in->next = in->buffer;
@@ -15437,7 +15292,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Drops part of a line longer than the buffer, which must be a comment. */
+/* Drops a part of a line that is longer than the buffer; it must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -15481,7 +15336,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
       status = mbi_mm_long_line(in);
-    } else if (in->in_comment) { /* it ends, if only because the input does */
+    } else if (in->in_comment) { /* the comment ends, at least because the input does */
       in->next = used > 0
           ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 : in->end;
       in->line++;
@@ -15491,7 +15346,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return status;
 }
 
-/* Goes to the next line that is neither blank nor a comment. Both may be anywhere behind
+/* Goes to the next line that is neither blank nor a comment. Such lines may be anywhere after
  * the banner, which is more than the definition allows. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
@@ -15511,7 +15366,7 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* Reads the first window, behind a byte order mark. Refuses an empty or compressed input. */
+/* Reads the first window after a byte order mark. Fails for an empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
@@ -15544,16 +15399,17 @@ MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
 }
 
 /* ==== >>market/header.c  Matrix Market: banner and size line ============================== */
-/* Banner and size line as R. F. Boisvert, R. Pozo and K. Remington define them: The Matrix
- * Market Exchange Formats: Initial Design, NISTIR 5935, 1996. One relaxation: a real
- * `hermitian` file is read as the symmetric matrix that it is. Comments mean nothing, so that a
- * `%%GraphBLAS type` line changes nothing. */
+/* The banner and the size line, as defined by R. F. Boisvert, R. Pozo and K. Remington, The
+ * Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996. With one exception: a real
+ * `hermitian` file is read as the symmetric matrix that it is. Comments have no meaning, so a
+ * line `%%GraphBLAS type` changes nothing. */
 
 MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-/* Returns the end of `word` at `p`, whatever its case, or NULL if another word is there. */
+/* Returns the end of `word` at `p`, in any case of letters, or NULL if there is another
+ * word. */
 MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
@@ -15589,7 +15445,7 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
       mbi_mm_quote_word(p, quoted), expected);
 }
 
-/* Refuses combinations that the definition does not allow. */
+/* Fails for combinations that the definition does not allow. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
@@ -15635,8 +15491,8 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-/* Reads a whole number with an optional '+'; more than 18 digits give INT64_MAX. Returns
- * its end, or NULL if there is none. */
+/* Reads a whole number with an optional '+'. With more than 18 digits, the result is INT64_MAX.
+ * Returns its end, or NULL if there is no number. */
 MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
@@ -15645,7 +15501,7 @@ MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   if (end == p) {
     return NULL;
   }
-  if (end - p > 18) { /* the value may have wrapped */
+  if (end - p > 18) { /* the value may have overflowed */
     for (first = p; *first == '0'; first++) {
     }
     if (end - first > 18) {
@@ -15678,8 +15534,8 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-/* Checks rows against max_rows or the input's length, so that memory stays in proportion to
- * the input. A stream's length is known only at its end and is checked then. */
+/* Checks rows against max_rows or the input's length, so that memory stays proportional to the
+ * input. A stream's length is known only at its end and is checked there. */
 MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
     const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
@@ -15694,15 +15550,16 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
       "; set max_rows of merbit_read_desc to read such a file", header->rows, most);
 }
 
-/* Returns the number of lines of an array file: all entries, the lower triangle, or that
- * without the diagonal. */
+/* Returns the number of lines of an array file: all entries, the lower triangle, or the lower
+ * triangle without the diagonal. */
 static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
     return header->cols > 0 && n > INT64_MAX / header->cols ? INT64_MAX : n * header->cols;
   }
-  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31: so many columns */
+  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31, the largest number
+                                                           * of columns */
   return n * half / 2;
 }
 
@@ -15721,9 +15578,9 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Refuses more entries than the rest of the input can hold, before memory is allocated. The
- * shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more bytes, and
- * the last newline may be missing. */
+/* Fails if there are more entries than the rest of the input can hold, before memory is
+ * allocated. The shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more
+ * bytes, and the last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
       : header->field == MBI_MM_PATTERN ? 4 : 6) + (header->field == MBI_MM_COMPLEX ? 2 : 0);
@@ -15777,7 +15634,7 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
 /* ==== >>market/entry.c  Matrix Market: one line =========================================== */
 /* Matrix Market: one line of entries, and the explanation of a bad one. */
 
-/* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
+/* ---- Reading a line: NULL on any fault, which a second pass explains --------------------- */
 
 /* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
 static const char *mbi_mm_special(const char *p, double *value) {
@@ -15837,9 +15694,9 @@ static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *ent
       entry->imaginary == 0;
 }
 
-/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or
- * on the diagonal unless the matrix is skew-symmetric. The format allows only lower
- * triangles, but files with upper ones are common. */
+/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or on
+ * the diagonal unless the matrix is skew-symmetric. The format allows only lower triangles, but
+ * files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
@@ -15855,7 +15712,7 @@ static const char *mbi_mm_line_end(const char *p) {
   return *p == '\n' ? p + 1 : NULL;
 }
 
-/* Returns the next line's start. */
+/* Reads a coordinate line. Returns the start of the next line. */
 static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
     mbi_mm_entry *entry) {
   const char *q = mbi_mm_whole(mbi_mm_skip_blanks(p), &entry->row);
@@ -15878,8 +15735,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
 
-/* Reads the next element of an array file, column by column; elements implied by symmetry
- * are not listed. Zeros are kept, because 0 * Inf must not be lost. */
+/* Reads the next element of an array file, column by column; elements implied by symmetry are
+ * not listed. Zeros are stored, because 0 * Inf must not be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
@@ -15896,7 +15753,7 @@ MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
 
-/* ---- The fault of a line ----------------------------------------------------------------- */
+/* ---- Explaining a fault ------------------------------------------------------------------ */
 
 static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **at,
     const char *what, int64_t limit, int64_t *index) {
@@ -15923,7 +15780,7 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-/* Explains a bad value. `what` is "value" or the part of one. */
+/* Explains a bad value. `what` is "value", or the name of one of its parts. */
 static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
     const char **at) {
   const mbi_mm_input *in = &r->in;
@@ -15954,7 +15811,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-/* Explains why the line at in->next is no entry. */
+/* Explains why the line at in->next is not a valid entry. */
 MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
@@ -15999,7 +15856,7 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 /* ==== >>market/read.c  Matrix Market: reader ============================================== */
 /* Matrix Market: reads the entries and makes the matrix. */
 
-/* Replaces *array by one of `capacity` elements that begins with its first `count`
+/* Replaces *array by an array of `capacity` elements that begins with its first `count`
  * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
     int64_t capacity, size_t size, const char *what) {
@@ -16015,8 +15872,8 @@ static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, in
   return status;
 }
 
-/* Grows the arrays. A known input length bounds the header's count, which is then allocated
- * at once; a stream's arrays grow with what it delivers. */
+/* Grows the arrays. If the input length is known, it bounds the header's count, which is then
+ * allocated at once. The arrays of a stream grow with the entries that arrive. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
   const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
@@ -16076,7 +15933,7 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   }
 }
 
-/* Counts an entry of 2^24 or 2^53 and more: beyond, the type lacks some of the integers. */
+/* Counts an entry of 2^24 or 2^53 and more: beyond, the type cannot represent all integers. */
 static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int64_t line) {
   const double least = mbi_mm_single(r->type) ? 16777216.0 : 9007199254740992.0;
   if (fabs(entry->value) >= least && fabs(entry->value) < (double)INFINITY) {
@@ -16094,7 +15951,7 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Reads entries from in->next while lines are valid and arrays have space. Returns how
+/* Reads entries from in->next while lines are valid and the arrays have space. Returns how
  * many. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
@@ -16234,9 +16091,9 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   return status;
 }
 
-/* ---- The three sources ------------------------------------------------------------------- */
+/* ---- The three kinds of input ------------------------------------------------------------ */
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
  * NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
     const merbit_read_desc *desc, merbit_matrix **matrix, const char *culprit) {
@@ -16317,12 +16174,12 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 /* ==== >>market/write.c  Matrix Market: writer ============================================= */
 /* Matrix Market: writes a view to a file or a callback. */
 
-#define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
-#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
+#define MBI_MM_OUTPUT 65536 /* bytes per call of the callback */
+#define MBI_MM_LINE 128     /* the longest line: two indices of 19 digits, two parts of 24 */
 
 typedef struct mbi_mm_output {
   merbit_context *context;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path; /* for messages; NULL if there is none */
   merbit_write_callback write;
   void *user;
   char *buffer;
@@ -16362,7 +16219,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-/* Turns the locale's decimal separator, of any number of bytes, into a point. */
+/* Replaces the locale's decimal separator, of any number of bytes, by a point. */
 MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -16389,10 +16246,10 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-/* Writes the fewest digits from 15 on (6 for a float) that read back exactly; 17 (9) always
+/* Writes the fewest digits, at least 15 (6 for a float), that read back exactly; 17 (9) always
  * do. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
-  char text[40]; /* 24 characters at most; gcc 11 counts to 33 */
+  char text[40]; /* 24 characters at most; gcc 11 assumes 33 */
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
   if (isnan(value) || isinf(value)) {
@@ -16406,8 +16263,8 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-/* Writes an entry; one of an upper triangle as its mirror image, because files hold lower
- * triangles. */
+/* Writes an entry. An entry of an upper triangle is written as its mirror image, because files
+ * hold lower triangles. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
     int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
@@ -16448,7 +16305,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
-/* Returns the banner's symmetry; a Hermitian matrix of real values or ones is symmetric. */
+/* Returns the banner's symmetry. A Hermitian matrix of real values or ones is symmetric. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
@@ -16500,7 +16357,7 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   return status;
 }
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
  * NULL. */
 static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
     const char *culprit) {
@@ -16582,23 +16439,26 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 #define MBI_CPU_H
 
 /* Rows sorted by length within windows, on the CPU: spmv/cpu/sorted.c. */
-#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
-#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
 
-typedef struct mbi_sorted_run { /* of rows that are equally long */
+/* How many nonzeros ahead x is prefetched, if x is larger than the caches. */
+#define MBI_SORTED_AHEAD 64
+/* Zero columns stored after the last nonzero, for the prefetch. */
+#define MBI_SORTED_PADDING MBI_SORTED_AHEAD
+
+typedef struct mbi_sorted_run { /* rows of equal length */
   int64_t length, count;
 } mbi_sorted_run;
 
 typedef struct mbi_sorted_window {
-  int64_t row, entry; /* the first */
+  int64_t row, entry; /* the first ones */
   int64_t run, runs;
 } mbi_sorted_window;
 
-typedef struct mbi_sorted_share { /* a task's */
-  int64_t head_row;               /* a row that an earlier task began, or -1 */
-  int64_t head, head_end;         /* its entries here */
-  int64_t row, last;              /* rows that this task has whole */
-  int64_t carry, carry_end;       /* entries of a row that a later task ends */
+typedef struct mbi_sorted_share { /* one task's part */
+  int64_t head_row;               /* a row that began in an earlier task and ends here, or -1 */
+  int64_t head, head_end;         /* its entries in this task */
+  int64_t row, last;              /* rows that lie wholly in this task */
+  int64_t carry, carry_end;       /* entries of a row that ends in a later task */
   int64_t window, windows, run, runs;
 } mbi_sorted_share;
 
@@ -16606,32 +16466,35 @@ typedef struct mbi_sorted {
   mbi_sorted_share *shares;
   mbi_sorted_window *windows;
   mbi_sorted_run *runs;
-  uint16_t *row_id; /* in its window */
-  int32_t *col_ind; /* from 0 */
-  void *values;     /* NULL: all are `value` */
+  uint16_t *row_id; /* relative to the window's first row */
+  int32_t *col_ind; /* base 0 */
+  void *values;     /* NULL: all equal `value` */
   double value;
   int far_x; /* x is larger than the caches */
 } mbi_sorted;
 
-typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/cpu/numa.c */
+typedef enum mbi_placed { /* the outcome of plan_desc.numa: spmv/cpu/numa.c */
   MBI_PLACED_NOTHING, MBI_PLACED_ONE_NODE, MBI_PLACED_MOVED, MBI_PLACED_COPIED,
   MBI_PLACED_TOUCHED } mbi_placed;
 
-/* Fixed-size tasks of blocks on the CPU, plan->tasks of them: spmv/cpu/blocks.c. */
+/* Chunks of blocks of nearly equal size on the CPU, plan->tasks of them: spmv/cpu/blocks.c. */
 typedef struct mbi_blocks {
-  int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
+  int64_t *chunk_index, *chunk_row; /* tasks + 1 boundaries each; one allocation */
 } mbi_blocks;
 
-/* Where the path crosses a diagonal: `row` row ends and `entry` nonzeros lie before it. */
+/* The point where the merge path crosses a diagonal: `row` row ends and `entry` nonzeros lie
+ * before it. */
 typedef struct mbi_merge_point {
   int64_t row, entry;
 } mbi_merge_point;
-#define MBI_MERGE_LONG 48 /* nonzeros of a mean row from which lanes pay */
+#define MBI_MERGE_LONG 48 /* mean nonzeros per row from which vector code pays */
 
-#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
-#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
+#define MBI_SORTED_WINDOW 4096    /* rows; their part of y stays in the first-level cache */
+/* Bytes of x; a larger x does not fit in the caches near a core. */
+#define MBI_SORTED_FAR (16 << 20)
 
-/* Moves the pages of an array to a node: returns how many are elsewhere then, -1: it cannot. */
+/* Moves the pages of an array to a memory node. Returns the number of pages that are then still
+ * elsewhere, or -1 if the system cannot move pages. */
 typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_CHUNKS_PER_THREAD 8
@@ -16640,10 +16503,11 @@ typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_BLOCK_UNROLLED 8 /* most rows and columns of a block in spmv/cpu/block_kernels.c */
 
-typedef struct mbi_merge_part_f64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_merge_part_f64 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;    /* this task's part of it */
-  double carry;   /* the part of the row that the task stopped in */
+  double head;    /* this task's part of that row's sum */
+  double carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_merge_part_f64;
 
 typedef struct mbi_merge_call_f64 {
@@ -16652,23 +16516,25 @@ typedef struct mbi_merge_call_f64 {
   double alpha, beta, *y;
   mbi_merge_part_f64 *parts;
   int tasks;
-  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+  int shift; /* the base by which inner loops shift pointers; 0 if the matrix is empty */
 } mbi_merge_call_f64;
 
-typedef struct mbi_semiring_part_f64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_semiring_part_f64 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;    /* this task's part of it */
-  double carry;   /* the part of the row that the task stopped in */
+  double head;    /* this task's part of that row's sum */
+  double carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_semiring_part_f64;
 
 typedef struct mbi_semiring_call_f64 {
   const merbit_plan *plan;
   const double *values, *x;
   double alpha, beta, zero, *y;
-  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  int scales, vanishes, adds; /* alpha is given; it is the semiring's zero; beta is given and
+                               * not zero */
   mbi_semiring_part_f64 *parts;
   int tasks;
-  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+  int shift; /* the base by which x is shifted; 0 if the matrix is empty */
 } mbi_semiring_call_f64;
 
 typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *values,
@@ -16677,22 +16543,23 @@ typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *value
 typedef struct mbi_block_call_f64 {
   const mbi_bsr *bsr;
   const double *values;
-  int64_t step;       /* from block to block; 0: one stands for all */
-  const double *x; /* moved back by the base */
+  int64_t step;       /* values from one block to the next; 0: all blocks share one */
+  const double *x; /* shifted by the base */
   double alpha, beta, *y;
-  mbi_block_kernel_f64 kernel; /* NULL: a shape without a loop of its own */
+  mbi_block_kernel_f64 kernel; /* NULL: no unrolled kernel for this shape */
   int64_t
-      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+      edge; /* stored index of the block column that extends beyond the matrix, or -1 */
   const int64_t *chunk_index, *chunk_row;
   int tasks;
   int64_t *head_row;
   double *head, *carry;
 } mbi_block_call_f64;
 
-typedef struct mbi_merge_part_f32 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_merge_part_f32 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;    /* this task's part of it */
-  float carry;   /* the part of the row that the task stopped in */
+  float head;    /* this task's part of that row's sum */
+  float carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_merge_part_f32;
 
 typedef struct mbi_merge_call_f32 {
@@ -16701,23 +16568,25 @@ typedef struct mbi_merge_call_f32 {
   float alpha, beta, *y;
   mbi_merge_part_f32 *parts;
   int tasks;
-  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+  int shift; /* the base by which inner loops shift pointers; 0 if the matrix is empty */
 } mbi_merge_call_f32;
 
-typedef struct mbi_semiring_part_f32 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_semiring_part_f32 {
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;    /* this task's part of it */
-  float carry;   /* the part of the row that the task stopped in */
+  float head;    /* this task's part of that row's sum */
+  float carry;   /* this task's part of the sum of the row in which it stops */
 } mbi_semiring_part_f32;
 
 typedef struct mbi_semiring_call_f32 {
   const merbit_plan *plan;
   const float *values, *x;
   float alpha, beta, zero, *y;
-  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  int scales, vanishes, adds; /* alpha is given; it is the semiring's zero; beta is given and
+                               * not zero */
   mbi_semiring_part_f32 *parts;
   int tasks;
-  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+  int shift; /* the base by which x is shifted; 0 if the matrix is empty */
 } mbi_semiring_call_f32;
 
 typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values,
@@ -16726,12 +16595,12 @@ typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values
 typedef struct mbi_block_call_f32 {
   const mbi_bsr *bsr;
   const float *values;
-  int64_t step;       /* from block to block; 0: one stands for all */
-  const float *x; /* moved back by the base */
+  int64_t step;       /* values from one block to the next; 0: all blocks share one */
+  const float *x; /* shifted by the base */
   float alpha, beta, *y;
-  mbi_block_kernel_f32 kernel; /* NULL: a shape without a loop of its own */
+  mbi_block_kernel_f32 kernel; /* NULL: no unrolled kernel for this shape */
   int64_t
-      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+      edge; /* stored index of the block column that extends beyond the matrix, or -1 */
   const int64_t *chunk_index, *chunk_row;
   int tasks;
   int64_t *head_row;
@@ -16742,7 +16611,6 @@ typedef struct mbi_block_call_f32 {
 /* ==== >>spmv/stages/stages.h ============================================================== */
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
-// What the kernels of spmv/stages/extract_blocks.cu take, for the host and the device.
 typedef struct mbk_extract_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16779,7 +16647,6 @@ typedef struct mbk_extract_fill_arguments {
   MBK_POINTER(mbk_u32) masks;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_extract_fill_arguments;
-// What the kernels of spmv/stages/full_blocks.cu take, for the host and the device.
 typedef struct mbk_full_blocks_places_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16794,7 +16661,6 @@ typedef struct mbk_full_blocks_values_arguments {
   mbk_u64 rows;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_full_blocks_values_arguments;
-// What the kernels of spmv/stages/reorder.cu take, for the host and the device.
 typedef struct mbk_reorder_gather_arguments {
   MBK_POINTER(const mbk_i32) order;
   MBK_POINTER(const MBK_VECTOR) from;
@@ -16808,7 +16674,6 @@ typedef struct mbk_reorder_values_arguments {
   MBK_POINTER(MBK_VALUE) to;
   mbk_u64 count;
 } mbk_reorder_values_arguments;
-// What the kernels of spmv/stages/transpose.cu take, for the host and the device.
 typedef struct mbk_transpose_count_arguments {
   MBK_POINTER(const mbk_i32) keys;
   mbk_u32 base;
@@ -16849,7 +16714,6 @@ typedef struct mbk_transpose_starts_arguments {
   mbk_u64 nnz, cols;
   MBK_POINTER(MBK_PLACE) starts;
 } mbk_transpose_starts_arguments;
-// What the kernels of spmv/stages/value_forms.cuh take, for the host and the device.
 typedef struct mbk_forms_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -16924,7 +16788,7 @@ typedef struct mbk_forms_differ_arguments {
   MBK_POINTER(mbk_u32) against;
 } mbk_forms_differ_arguments;
 
-/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
+/* A plan of a matrix in symmetric storage (one triangle): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
   merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
@@ -16933,52 +16797,53 @@ typedef struct mbi_symmetric {
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
-  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
-                   * begin, and its scratch: tasks + 1 each */
+  int direct;     /* 1: method SYMMETRIC multiplies the lower triangle (spmv/cpu/symmetric.c) */
+  int64_t *parts; /* the first row of each task; in the same allocation the first column and the
+                   * offset of each task's buffer; tasks + 1 each */
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
- * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
+/* The CSR from which blocks were made on the GPU. plan->device holds the blocks.
+ * spmv/stages/full_blocks.c makes them if AUTO found full ones, spmv/stages/extract_blocks.c
+ * otherwise. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows is 0 if none did */
+  mbi_device_csr csr; /* csr.rows is 0 if no blocks were made */
   mbi_nonempty_rows nonempty;
   mbi_program program;
   void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
   int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* A reordered plan's order, and where the values were that the plan moved:
+/* The order of a reordered plan, and the original places of the values that the plan moved:
  * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
   int32_t *order; /* order[new] = old; NULL: the view's order */
-  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
-                   * GPU memory */
+  void *places;   /* the original place of each nonzero, or of each block of a transpose; on
+                   * CUDA kept until it is in GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of both */
+  uint64_t bytes; /* of both device arrays */
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
 
-/* A plan of a transpose: spmv/stages/transpose.c. */
+/* A plan that multiplies by a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
-  int on_gpu;            /* plan->view is in plan->device instead */
+  merbit_matrix *matrix; /* holds plan->view if CPU threads made it */
+  int on_gpu;            /* 1: plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
 
-/* Products from which on searching shorter values, and copying them, pays; and the same for
- * forms that take more than one pass over the matrix. */
+/* The number of expected products from which it pays to search for shorter values and to copy
+ * them. The second number is for forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
- * values. */
+/* Bytes that the GPU could move in the time of one launch: the launch that multiplies x by the
+ * values of columns. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -16994,17 +16859,19 @@ typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
   mbi_devptr scratch; /* holds a mbi_values_scratch */
-  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
+  mbi_devptr columns; /* a value for each column, once column values were searched; else 0 */
   uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts it */
+typedef struct mbi_extract_tally { /* the counts made on the GPU */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
+  uint64_t descends; /* not 0: a row has descending columns, and the other fields mean
+                      * nothing */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* state while blocks are made */
+typedef struct mbi_extract { /* the state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
+  merbit_view csr; /* without arrays; if there are duplicates, nnz counts each place only
+                    * once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -17022,27 +16889,29 @@ typedef struct mbi_reorder_call {
 enum {
   MBI_TRANSPOSE_ROWS, MBI_TRANSPOSE_COUNT, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_MOVE,
   MBI_TRANSPOSE_STARTS, MBI_TRANSPOSE_KERNELS };
-/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
- * entries travel along and, if there are values, the places of entries. */
+/* The state of the sort of entries by column, a radix sort from the least significant digit.
+ * Keys are columns. The rows of entries move with them, and so do the places of entries if
+ * there are values. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the index of the buffers that the last pass writes
-                                           * to */
+  int passes, last;                       /* last: the index of the buffers that the last pass
+                                           * writes */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
+  uint64_t blocks, chunk;                 /* blocks, and the number of entries of each */
   mbi_devptr space;                       /* holds everything that the plan does not keep */
   uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
-  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
+  mbi_devptr keys[2], rows[2], places[2]; /* each pass reads one buffer and writes the other */
+  mbi_devptr counts, totals;              /* counts of digits: of each block, and of all
+                                           * blocks */
   merbit_index_type place_type;
 } mbi_transposing;
 
-/* New values of a plan, on their way through the stages. */
+/* New values of a plan on their way through the stages. */
 typedef struct mbi_new_values {
-  const void *values; /* `count` of them, in the order that the next stage takes */
+  const void *values; /* `count` values, in the order that the next stage reads */
   merbit_memory memory;
   int64_t count;
   void *downloaded;      /* holds the host copy of device values; or NULL */
@@ -17050,8 +16919,8 @@ typedef struct mbi_new_values {
 } mbi_new_values;
 
 /* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
- * stage takes, or leaves it. `map_values` does the same to new values; on failure the caller
- * releases what `fresh` holds. */
+ * stage reads, or leaves it unchanged. `map_values` does the same to new values; on failure the
+ * caller releases what `fresh` holds. */
 typedef struct mbi_stage {
   merbit_status (*make)(merbit_plan *plan);
   merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);
@@ -17062,43 +16931,45 @@ enum {
 
 #endif
 
-/* What the library's own iterations want of a plan; all zero for a user's. */
+/* The requests of the library's own iterations to a plan; all zero for a user's plan. */
 typedef struct mbi_plan_making {
-  int dual;          /* the dual-buffer commit */
-  const char *after; /* of mbi_epilogue; NULL: nothing */
+  int dual;          /* 1: dual-buffer commit */
+  const char *after; /* mbi_epilogue.after; NULL: none */
   /* CUDA: */
-  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan
-                    lives as long as one call, and keeps what a transpose was made in */
-  int dots;             /* x'A x comes with a product, where that costs it little */
-  int stops;            /* a product of an epilogue ends where its flag is set */
-  int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
-  int unsynchronised;   /* what the GPU does for the plan may still be on the default stream */
-  /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
-   * found sound; NULL: nothing. */
+  uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
+                         * plan lives as long as one call, and keeps the memory in which a
+                         * transpose was made */
+  int dots;             /* 1: products compute x'A x, if that costs little */
+  int stops;            /* 1: products with an epilogue do nothing once its flag is set */
+  int interleaved;      /* 1: other kernels run between products (mbi_plan_launches_plainly) */
+  int unsynchronised;   /* 1: the GPU's work for making the plan may still be on the default
+                         * stream */
+  /* Called when the plan's arrays have been checked, to enqueue the maker's own work; or
+   * NULL. */
   merbit_status (*checked)(void *maker);
   void *maker;
 } mbi_plan_making;
 
 struct merbit_plan {
   merbit_context *context;
-  int64_t references; /* its workspaces, and the user */
+  int64_t references; /* its workspaces, and the user's */
   merbit_plan_desc desc;
-  merbit_view given;     /* the user's, with both triangles */
-  merbit_view view;      /* the same, or its transpose */
-  merbit_view csr;       /* what is multiplied, or was uploaded */
-  merbit_matrix *owner;  /* whose arrays these may be; NULL: the user's */
-  merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
+  merbit_view given;     /* the user's view; of a triangle both triangles */
+  merbit_view view;      /* `given`, or its transpose */
+  merbit_view csr;       /* the CSR that is multiplied, or that was uploaded */
+  merbit_matrix *owner;  /* owns the arrays of the view; NULL: the user does */
+  merbit_matrix *matrix; /* holds csr if the view was converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
-  mbi_symmetric symmetric; /* of a matrix given by one triangle */
-  mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
+  mbi_symmetric symmetric; /* for a matrix given by one triangle */
+  mbi_bsr bsr;             /* what methods of blocks multiply; csr is then the view */
   merbit_side side;
   merbit_method method;
-  const mbi_method *row;   /* of `method` */
-  const mbi_method *asked; /* of desc.method */
-  merbit_type type;        /* of values; of vectors and sums: spmv/plan/types.c */
-  char reason[384];        /* why AUTO fell back to the CPU; else empty */
-  char why[160];           /* what decided AUTO's choice of a method; else empty */
+  const mbi_method *row;   /* the row of `method` */
+  const mbi_method *asked; /* the row of desc.method */
+  merbit_type type;        /* of the values; of vectors and sums: spmv/plan/types.c */
+  char reason[384];        /* why AUTO fell back to the CPU; or empty */
+  char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
   mbi_plan_making making;
   mbi_arena arena;
@@ -17111,42 +16982,43 @@ struct merbit_plan {
   mbi_sorted sorted;
   mbi_placed placed;
   int placed_nodes;
-  void *placed_columns; /* holds csr.col_ind where it was copied */
+  void *placed_columns; /* holds csr.col_ind if it was copied */
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
-  void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
+  void *state; /* what the method built: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
-  void *scale; /* CUfunction: x times the values of its columns, where that comes first */
-  uint64_t schedule_bytes;    /* what the method added to the CSR */
-  uint64_t stream_bytes;      /* that a product moves beside x and y */
-  mbi_nonempty_rows nonempty; /* where the choice or the method asks */
+  void *scale; /* CUfunction: multiplies x by the values of columns, before a product; or
+                * NULL */
+  uint64_t schedule_bytes;    /* bytes that the method added to the CSR */
+  uint64_t stream_bytes;      /* bytes that a product moves, without x and y */
+  mbi_nonempty_rows nonempty; /* set if the choice or the method needs it */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
   double tuning[MBI_KNOBS]; /* plan_desc.tuning, in the order of cuda->knobs; 0: the default */
-  int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
-                need nothing of them once it is set */
+  int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once it
+              * is set, their iterations need no results */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int streaming;               /* the matrix is loaded past the caches */
+  int streaming;               /* 1: the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
 struct merbit_workspace {
   merbit_plan *plan;
-  void *carries;                 /* CPU: of the merge tasks */
+  void *carries;                 /* CPU: carries of the merge tasks */
   void *bounce;                  /* CUDA with several host vectors: spmv/plan/many_product.c */
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
-  const void *known_x, *known_y; /* pointers already found to be the GPU's */
-  double *sums;                  /* CPU: of each chunk of an epilogue */
+  const void *known_x, *known_y; /* the last addresses found to be in GPU memory */
+  double *sums;                  /* CPU: the sums of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes of it */
-  const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
+  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes */
+  const void *known_epilogue[9]; /* the same for vectors, scalars, sums, skip */
 };
 
 #endif
 
-/* What methods and stages ask of a plan. */
+/* Questions about a plan that methods and stages ask, and launches. */
 
 /* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
  * of the name among the method's knobs: MBI_KNOB_... in its header. */
@@ -17154,14 +17026,15 @@ MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
   return (int)plan->tuning[knob];
 }
 
-/* Returns whether products start only when all before them is done. Then x is read as data that
- * nobody writes, by which most methods gain more than by a dependent launch. */
+/* Returns whether products start only when all earlier work is done. Then they can read x as
+ * data that nobody writes, from which most methods gain more than from a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
   return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-/* Returns how a kernel of a product starts. A fix-up `behind` the product of the same call is
- * always a dependent launch: it reads the carries as data that others write. */
+/* Returns how a kernel of a product is launched. A fix-up, `behind` the product of the same
+ * call, is always a dependent launch, because it reads the carries as data that others
+ * write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
@@ -17190,8 +17063,8 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* Returns the bytes that a product reads of values once: tables, and values of rows or columns.
- */
+/* Returns the bytes of values that a product reads only once: tables, and values of rows or
+ * columns. */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -17201,13 +17074,13 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
       : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size : 0;
 }
 
-/* Returns the bytes of shared memory in which each block of a product keeps a table. */
+/* Returns the bytes of shared memory per block of a product for a table of values. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
       ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type)) : 0;
 }
 
-/* Returns what merbit_plan_describe says of the values. */
+/* Returns the description of the values for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values", "values all equal",
       "values exact in f32", "values exact in f16", "values from a table, by bytes",
@@ -17217,7 +17090,7 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
       : names[plan->device.form];
 }
 
-/* Returns whether plan->bsr is what is multiplied. */
+/* Returns whether the plan multiplies plan->bsr. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
@@ -17242,7 +17115,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Checks the arrays of plan->view, which are on the host. Errors name the user's arrays. */
+/* Checks the arrays of plan->view, which are on the host. Messages name the user's arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
     const merbit_view *host) {
   merbit_view given = *host;
@@ -17256,10 +17129,10 @@ MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
 }
 
 /* ==== >>spmv/plan/types.c  types of a plan ================================================ */
-/* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
+/* The types of a plan. plan->type is that of the stored values. Vectors, sums, alpha and beta
  * have one type, which may be wider. */
 
-/* Returns the type in which values are multiplied unless the plan says another. */
+/* Returns the type in which values are multiplied if the plan does not name one. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
@@ -17270,9 +17143,9 @@ MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
       : mbi_type_accumulator(plan->type);
 }
 
-/* Returns alpha or beta as kernels of the plan take it: a number of the accumulator's type, or
- * one that may be absent (semirings); the address of one in device memory; or, where the plan's
- * products stop, the address of the flag. Such a plan's beta is not read. */
+/* Returns alpha or beta as the plan's kernels take it: a number of the accumulator's type, for
+ * semirings one that may be absent; or an address in device memory. If the plan's products
+ * stop, it is the address of the flag, and beta is not read. */
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
   mbk_scalar made = {{0, 0}};
   const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
@@ -17295,13 +17168,13 @@ MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-/* Returns whether values, vectors and sums are all f64 or all f32, which every method and every
- * shorter form of the values takes. */
+/* Returns whether values, vectors and sums are all f64 or all f32. Every method and every
+ * shorter form of the values supports these. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* Returns the name of a type in kernels, where a short value is its bits. */
+/* Returns the name of a type in kernels. A value of 16 bits is passed as its bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
       "mbk_u16", "mbk_c64", "mbk_c128"};
@@ -17313,8 +17186,8 @@ MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* Returns what spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the
- * plan's type become numbers. */
+/* Returns MBK_STORED of spmv/shared/values.cuh: the form of values, or how values of the plan's
+ * type become numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
       : mbi_plan_conjugates(plan)             ? 8
@@ -17322,7 +17195,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
       : plan->type == MERBIT_BF16             ? 7 : MBI_VALUES_GENERAL;
 }
 
-/* Returns what merbit_plan_describe says of the types. */
+/* Returns the description of the types for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
@@ -17344,7 +17217,8 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-/* Sets desc->vector_type, the type of vectors and sums, where it is the matrix's to say. */
+/* Sets desc->vector_type, the type of vectors and sums, to its default if the user did not set
+ * it. */
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type;
@@ -17367,7 +17241,7 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-/* Checks that a plan's method takes its types. */
+/* Checks that a plan's method supports its types. */
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
     const mbi_method *method, const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
@@ -17393,8 +17267,8 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, what a plan keeps, what kernels are told ==== */
-/* Products over semirings other than plus-times: checks and preamble. Kernels:
- * spmv/shared/semiring.cuh; CPU threads: spmv/cpu/semirings.c. */
+/* Products over semirings other than plus-times: checks, and macros for kernels. The kernels'
+ * algebra is in spmv/shared/semiring.cuh, the CPU's in spmv/cpu/semirings.c. */
 
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -17406,8 +17280,9 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
- * do not add up in a wider type, where their sums would be rounded to the values' type. */
+/* Returns the flags for turning a view into a CSR. Duplicates are added up only in plus-times,
+ * and only if products are summed in the type of the values: in a wider type their sum would be
+ * rounded. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
       ? MBI_BUILD_KEEP : 0;
@@ -17421,7 +17296,7 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-/* Checks the semiring of a plan by `method`, once its type and method are checked. */
+/* Checks the semiring of a plan by `method`. Type and method must have been checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
     const mbi_method *method, const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
@@ -17458,7 +17333,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Returns 1 if the operators have what a side needs. */
+/* Returns 1 if the user gave the operators that a side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -17467,7 +17342,7 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
       : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* Checks the zero in the plan's type. */
+/* Checks that the zero is representable in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -17486,7 +17361,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
   mbi_operators *o;
-  plan->desc.operators = NULL; /* the user's memory, not used from here on */
+  plan->desc.operators = NULL; /* the user's memory is not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -17519,7 +17394,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- What kernels are told --------------------------------------------------------------- */
+/* ---- Arguments of kernels ---------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
@@ -17539,7 +17414,7 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
       : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY : 0.0;
 }
 
-/* Returns the kernel argument for a scalar in host memory, or NULL. */
+/* Returns the kernel argument for a scalar in host memory, which may be NULL. */
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
@@ -17553,7 +17428,7 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
@@ -17565,8 +17440,8 @@ MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 }
 
 /* ==== >>spmv/shared/epilogue_table.c  CPU: epilogues that need no function of the user ==== */
-/* Epilogue functions for the CPU that merbit brings along. A user must give a function for an
- * epilogue on the CPU, but not for these expressions: the function is generated from the same
+/* The CPU functions of the library's own epilogues. A user must supply a function for an
+ * epilogue on the CPU, except for these expressions: their functions are generated from the
  * text that kernels get. */
 
 static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
@@ -17785,7 +17660,8 @@ static int mbi_epilogue_same(const char *a, const char *b) {
 }
 
 /* Returns the function for an epilogue of these expressions, or NULL. */
-MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, merbit_type type) {
+MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
+    merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
     if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
@@ -17798,12 +17674,12 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *gi
 }
 
 /* ==== >>spmv/shared/epilogue.c  epilogues: checks, what kernels are told, room for sums ==== */
-/* Epilogues: a function of each row of op(A) x on its way to y, and two sums over all rows. On
- * CUDA a kernel runs them after the product (spmv/shared/epilogue.cu);
+/* Epilogues: a function applied to each row of op(A) x before it is stored in y, and two sums
+ * over all rows. On CUDA a kernel runs them after the product (spmv/shared/epilogue.cu).
  * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
+/* Blocks per multiprocessor. More blocks would leave more sums for the last block to add up. */
 #define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
@@ -17874,7 +17750,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   mbi_epilogue *e;
-  plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
+  plan->desc.epilogue = NULL; /* the user's memory is not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -17947,7 +17823,7 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   }
 }
 
-/* ---- Room -------------------------------------------------------------------------------- */
+/* ---- Scratch ----------------------------------------------------------------------------- */
 
 /* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
  * thread loads 16 bytes of each vector at once. */
@@ -17985,9 +17861,10 @@ MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspac
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
-/* What every other method is compared with: sums start at +0 and run in the order of the
- * arrays. */
-/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
+/* REFERENCE: one row after the other. Each sum starts at +0 and runs in the order of the
+ * arrays. The tests compare every other method with it. */
+/* Computes rows [begin, end) of y for alpha = 0. Each sum counts as +0, so alpha * sum is
+ * alpha, a zero with its sign. */
 MBI_INTERNAL void mbi_scale_f64(int64_t begin, int64_t end, double alpha, double beta,
     double *y) {
   int64_t row;
@@ -18035,7 +17912,8 @@ static void mbi_reference_typed_f64(const merbit_view *csr, const double *values
   }
 }
 
-/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
+/* Computes rows [begin, end) of y for alpha = 0. Each sum counts as +0, so alpha * sum is
+ * alpha, a zero with its sign. */
 MBI_INTERNAL void mbi_scale_f32(int64_t begin, int64_t end, float alpha, float beta, float *y) {
   int64_t row;
   for (row = begin; row < end; row++) {
@@ -18082,9 +17960,9 @@ static void mbi_reference_typed_f32(const merbit_view *csr, const float *values,
   }
 }
 
-/* y = alpha A x + beta y, one row after the other. `csr` is a checked host view with 32-bit
- * columns; `values` takes the place of its own, NULL is a pattern. Scalars and vectors have its
- * type. */
+/* Computes y = alpha A x + beta y, one row after the other. `csr` is a checked host view with
+ * 32-bit columns. `values` replaces the view's values; NULL means a pattern of ones. Scalars
+ * and vectors have the type of the view. */
 MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *values,
     const void *alpha, const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
@@ -18097,12 +17975,12 @@ MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *val
 }
 
 /* ==== >>spmv/cpu/row_sums.c  CPU: sums of long rows ======================================= */
-/* Sums of long rows and of parts of rows: twice 16 bytes of them side by side, for one chain of
- * additions would be slower than memory. x is gathered by loads: the instructions for gathers of
- * the CPUs of the day, and wider vectors, win in the caches and lose outside. */
+/* Sums of long rows and of parts of rows. Two vectors of 16 bytes accumulate side by side,
+ * because a single chain of additions is slower than memory. x is gathered by scalar loads:
+ * gather instructions and wider vectors are faster in the caches, but slower outside. */
 typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *value,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
@@ -18110,7 +17988,8 @@ MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *va
   for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
-    mbi_lanes_f64 v[2]; /* loaded one by one: wider loads would be split again */
+    mbi_lanes_f64 v[2]; /* two loads of 16 bytes: the compiler would split a wider
+                                    * one */
     memcpy(v, value, sizeof v[0]);
     memcpy(v + 1, value + 2, sizeof v[0]);
     value += 4;
@@ -18124,7 +18003,7 @@ MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *va
   return sum + (even[0] + even[1]);
 }
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
@@ -18144,7 +18023,7 @@ MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
 
 typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *value,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
@@ -18152,7 +18031,8 @@ MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *valu
   for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
-    mbi_lanes_f32 v[2]; /* loaded one by one: wider loads would be split again */
+    mbi_lanes_f32 v[2]; /* two loads of 16 bytes: the compiler would split a wider
+                                    * one */
     memcpy(v, value, sizeof v[0]);
     memcpy(v + 1, value + 4, sizeof v[0]);
     value += 8;
@@ -18166,7 +18046,7 @@ MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *valu
   return sum + ((even[0] + even[1]) + (even[2] + even[3]));
 }
 
-/* `count` nonzeros of one row. */
+/* Returns the sum of `count` nonzeros of one row times x. */
 MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
@@ -18185,13 +18065,15 @@ MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
 }
 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ============================== */
-/* Merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
- * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
- * each task takes an equal piece of it. Unlike there, a row that several tasks share is written
- * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts. */
+/* MERGE, the merge-based CsrMV of D. Merrill, M. Garland, Merge-based Parallel Sparse
+ * Matrix-Vector Multiplication, SC16, Algorithm 2. The merge path of rows + nnz steps merges
+ * row ends and nonzeros; each task takes an equal piece of it. In one point it differs from the
+ * paper: a row that several tasks share is written once, with its whole sum, after all tasks
+ * have finished, because alpha * sum + beta * y cannot be applied to parts. */
 
-/* Algorithm 3: on a tie the row end comes first, so that a row ends in the task of its last
- * nonzero or at the start of the next. */
+/* Returns the point where the merge path crosses a diagonal (Algorithm 3). On a tie the row end
+ * comes first, so a row ends in the task of its last nonzero or at the start of the next
+ * task. */
 MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
   mbi_merge_point point;
   int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
@@ -18210,13 +18092,15 @@ MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t di
   return point;
 }
 
-/* Tasks worth starting: a short path is done before another thread wakes up. */
+/* Returns the number of tasks worth starting. A short path is finished before another thread
+ * wakes up. */
 MBI_INTERNAL int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   int64_t useful = (csr->rows + csr->nnz) / 8192;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* Most rows are too short for the vector code that compilers make of a sum of floats. */
+/* Keeps the compiler from vectorising a loop: most rows are too short for the vector code of a
+ * sum. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
 static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row, double sum) {
@@ -18224,11 +18108,12 @@ static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row, double s
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row, or a long one: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. Entries are counted from
+ * 0. */
 static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const double *x = call->x - call->shift;
-  if (begin == end) { /* then there may be no arrays */
+  if (begin == end) { /* the arrays may be NULL */
     return 0;
   }
   return call->values != NULL
@@ -18236,7 +18121,7 @@ static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call, int64_t begin, i
       : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin);
 }
 
-/* Whole rows [row, last) of a matrix whose rows are long. */
+/* Computes rows [row, last) of a matrix with long rows. */
 static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -18247,7 +18132,8 @@ static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i32_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18299,7 +18185,8 @@ static void mbi_merge_rows_i32_f64(const mbi_merge_call_f64 *call, int64_t row, 
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i64_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18387,8 +18274,9 @@ MBI_INTERNAL void mbi_merge_scale_task_f64(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
- * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. If a row ends with a task's piece, that task's carry is +0, so `sum` is
+ * +0 wherever a row begins. */
 MBI_INTERNAL void mbi_merge_fix_up_f64(const mbi_merge_call_f64 *call) {
   double sum = 0;
   int task;
@@ -18428,11 +18316,12 @@ static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row, float su
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row, or a long one: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. Entries are counted from
+ * 0. */
 static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const float *x = call->x - call->shift;
-  if (begin == end) { /* then there may be no arrays */
+  if (begin == end) { /* the arrays may be NULL */
     return 0;
   }
   return call->values != NULL
@@ -18440,7 +18329,7 @@ static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call, int64_t begin, in
       : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin);
 }
 
-/* Whole rows [row, last) of a matrix whose rows are long. */
+/* Computes rows [row, last) of a matrix with long rows. */
 static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -18451,7 +18340,8 @@ static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i32_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18503,7 +18393,8 @@ static void mbi_merge_rows_i32_f32(const mbi_merge_call_f32 *call, int64_t row, 
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+/* Computes rows [row, last). Each combination of values and beta has its own loop: a test of
+ * beta in the loop makes short rows a fifth slower. */
 static void mbi_merge_rows_i64_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18591,8 +18482,9 @@ MBI_INTERNAL void mbi_merge_scale_task_f32(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
- * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. If a row ends with a task's piece, that task's carry is +0, so `sum` is
+ * +0 wherever a row begins. */
 MBI_INTERNAL void mbi_merge_fix_up_f32(const mbi_merge_call_f32 *call) {
   float sum = 0;
   int task;
@@ -18632,8 +18524,9 @@ MBI_INTERNAL size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
       (type == MERBIT_F32 ? sizeof(mbi_merge_part_f32) : sizeof(mbi_merge_part_f64));
 }
 
-/* y = alpha A x + beta y in `tasks` pieces; arguments as in mbi_reference_multiply. The same
- * number of tasks gives the same bits, whatever the threads do. */
+/* Computes y = alpha A x + beta y in `tasks` pieces. Other arguments are those of
+ * mbi_reference_multiply. The result depends on the number of tasks, not on which threads take
+ * them. */
 MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
     const void *values, int tasks, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -18646,7 +18539,7 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
   }
 }
 
-/* Returns the bytes of a workspace. */
+/* Returns the bytes of scratch of a product. */
 MBI_INTERNAL size_t mbi_merge_workspace_bytes(const merbit_plan *plan) {
   return mbi_merge_scratch_bytes(plan->tasks, plan->type);
 }
@@ -18657,7 +18550,8 @@ static void mbi_merge_product(const merbit_plan *plan, void *scratch, const void
       beta, y);
 }
 
-/* Returns the seconds of nanoseconds for each nonzero and row, divided among the tasks. */
+/* Returns the seconds of a product that takes `entry` nanoseconds per nonzero and `row` per
+ * row, divided among the tasks. */
 MBI_INTERNAL double mbi_cpu_seconds(const merbit_plan *plan, double entry, double row) {
   return 1e-9 * (entry * (double)plan->csr.nnz + row * (double)plan->csr.rows) / plan->tasks;
 }
@@ -18667,8 +18561,8 @@ MBI_INTERNAL int mbi_x_is_far(const merbit_plan *plan) {
   return plan->csr.cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
 }
 
-/* Returns the seconds of a product on an EPYC, in tasks. The end of a short row is often predicted
- * wrongly; where the caches do not hold x, loads of x wait. */
+/* Returns the seconds of a product on an EPYC. The end of a short row is often mispredicted. If
+ * x does not fit in the caches, its loads wait. */
 static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
   const double entry = (lengthy ? 0.36 : 0.42) + (mbi_x_is_far(plan) && !lengthy ? 3.5 : 0);
@@ -18676,7 +18570,8 @@ static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *samp
   return mbi_cpu_seconds(plan, entry, lengthy ? 0.7 : 3.5);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
+MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {
+    NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
 
 static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -18684,15 +18579,16 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
   mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
 }
 
-/* The sequential loop of spmv/cpu/reference.c. */
-MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
+/* REFERENCE: the sequential loop of spmv/cpu/reference.c. */
+MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {
+    NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
-/* Products whose values are complex, or are shorter than sums: MERGE and, as its single task,
- * REFERENCE. Complex products are (a + bi)(c + di) = (ac - bd) + (ad + bc)i as it stands, each
- * part with two products and a sum, so that each part of a row of k entries is within
- * gamma(k + 4) of the same sums over absolute values; what C's Annex G does for infinities
- * is not done. */
+/* Products whose values are complex, or shorter than their sums: MERGE, and REFERENCE as its
+ * only task. Complex products are computed as (a + bi)(c + di) = (ac - bd) + (ad + bc)i, each
+ * part with two products and a sum. So each part of the sum of a row of k entries is within
+ * gamma(k + 4) of the exact sum, relative to the sum of absolute values. Infinities are not
+ * treated as C's Annex G asks. */
 static double mbi_sum_add_f64(double a, double b) {
   return a + b;
 }
@@ -18745,10 +18641,11 @@ static mbi_c128 mbi_sum_multiply_c128(mbi_c128 a, mbi_c128 b) {
 
 static const mbi_c128 mbi_sum_zero_c128 = {0, 0};
 
-typedef struct mbi_mixed_part_f16 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_f16 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;   /* this task's part of it */
-  float carry;  /* the part of the row that the task stopped in */
+  float head;   /* this task's part of that row's sum */
+  float carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_f16;
 
 typedef struct mbi_mixed_call_f16 {
@@ -18766,7 +18663,7 @@ static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call, int64_t row, fl
       product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -18784,7 +18681,7 @@ static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call, int64_t k, int64_
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -18795,7 +18692,8 @@ static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_f16(void *argument, int task) {
   const mbi_mixed_call_f16 *call = (const mbi_mixed_call_f16 *)argument;
   mbi_mixed_part_f16 *part = call->parts + task;
@@ -18827,7 +18725,7 @@ static void mbi_mixed_task_f16(void *argument, int task) {
   part->carry = mbi_mixed_sum_f16(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_f16(const mbi_mixed_call_f16 *call) {
   float sum = mbi_sum_zero_f32;
   int task;
@@ -18859,10 +18757,11 @@ static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_f16(&call);
 }
 
-typedef struct mbi_mixed_part_bf16 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_bf16 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;   /* this task's part of it */
-  float carry;  /* the part of the row that the task stopped in */
+  float head;   /* this task's part of that row's sum */
+  float carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_bf16;
 
 typedef struct mbi_mixed_call_bf16 {
@@ -18880,7 +18779,7 @@ static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call, int64_t row, 
       product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -18898,7 +18797,7 @@ static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call, int64_t k, int6
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -18909,7 +18808,8 @@ static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_bf16(void *argument, int task) {
   const mbi_mixed_call_bf16 *call = (const mbi_mixed_call_bf16 *)argument;
   mbi_mixed_part_bf16 *part = call->parts + task;
@@ -18941,7 +18841,7 @@ static void mbi_mixed_task_bf16(void *argument, int task) {
   part->carry = mbi_mixed_sum_bf16(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_bf16(const mbi_mixed_call_bf16 *call) {
   float sum = mbi_sum_zero_f32;
   int task;
@@ -18973,10 +18873,11 @@ static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_bf16(&call);
 }
 
-typedef struct mbi_mixed_part_f32_f64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_f32_f64 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;   /* this task's part of it */
-  double carry;  /* the part of the row that the task stopped in */
+  double head;   /* this task's part of that row's sum */
+  double carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_f32_f64;
 
 typedef struct mbi_mixed_call_f32_f64 {
@@ -18995,7 +18896,7 @@ static void mbi_mixed_commit_f32_f64(const mbi_mixed_call_f32_f64 *call,
       product, mbi_sum_multiply_f64(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
     int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -19014,7 +18915,7 @@ static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19025,7 +18926,8 @@ static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t r
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_f32_f64(void *argument, int task) {
   const mbi_mixed_call_f32_f64 *call = (const mbi_mixed_call_f32_f64 *)argument;
   mbi_mixed_part_f32_f64 *part = call->parts + task;
@@ -19057,7 +18959,7 @@ static void mbi_mixed_task_f32_f64(void *argument, int task) {
   part->carry = mbi_mixed_sum_f32_f64(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_f32_f64(const mbi_mixed_call_f32_f64 *call) {
   double sum = mbi_sum_zero_f64;
   int task;
@@ -19089,10 +18991,11 @@ static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_f32_f64(&call);
 }
 
-typedef struct mbi_mixed_part_c64 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_c64 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  mbi_c64 head;   /* this task's part of it */
-  mbi_c64 carry;  /* the part of the row that the task stopped in */
+  mbi_c64 head;   /* this task's part of that row's sum */
+  mbi_c64 carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_c64;
 
 typedef struct mbi_mixed_call_c64 {
@@ -19110,7 +19013,7 @@ static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call, int64_t row, mb
       product, mbi_sum_multiply_c64(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19129,7 +19032,7 @@ static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call, int64_t k, int6
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19140,7 +19043,8 @@ static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_c64(void *argument, int task) {
   const mbi_mixed_call_c64 *call = (const mbi_mixed_call_c64 *)argument;
   mbi_mixed_part_c64 *part = call->parts + task;
@@ -19172,7 +19076,7 @@ static void mbi_mixed_task_c64(void *argument, int task) {
   part->carry = mbi_mixed_sum_c64(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_c64(const mbi_mixed_call_c64 *call) {
   mbi_c64 sum = mbi_sum_zero_c64;
   int task;
@@ -19204,10 +19108,11 @@ static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_c64(&call);
 }
 
-typedef struct mbi_mixed_part_c128 { /* what a task leaves for the fix-up */
+/* The sums of shared rows that a task leaves for the fix-up. */
+typedef struct mbi_mixed_part_c128 {
   int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  mbi_c128 head;   /* this task's part of it */
-  mbi_c128 carry;  /* the part of the row that the task stopped in */
+  mbi_c128 head;   /* this task's part of that row's sum */
+  mbi_c128 carry;  /* this task's part of the sum of the row in which it stops */
 } mbi_mixed_part_c128;
 
 typedef struct mbi_mixed_call_c128 {
@@ -19225,7 +19130,7 @@ static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call, int64_t row, 
       product, mbi_sum_multiply_c128(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
+/* Returns the sum of entries [k, end), which belong to one row. Entries are counted from 0. */
 static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19244,7 +19149,7 @@ static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call, int64_t k, i
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
+/* Computes rows [row, last); the first entry is number k. */
 static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19255,7 +19160,8 @@ static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
+/* Computes a task's piece of the merge path, as mbi_merge_task of spmv/cpu/merge.c does. If
+ * alpha is 0, the task scales an equal share of the rows instead. */
 static void mbi_mixed_task_c128(void *argument, int task) {
   const mbi_mixed_call_c128 *call = (const mbi_mixed_call_c128 *)argument;
   mbi_mixed_part_c128 *part = call->parts + task;
@@ -19287,7 +19193,7 @@ static void mbi_mixed_task_c128(void *argument, int task) {
   part->carry = mbi_mixed_sum_c128(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
+/* Finishes the rows that several tasks share, as mbi_merge_fix_up does. */
 static void mbi_mixed_fix_up_c128(const mbi_mixed_call_c128 *call) {
   mbi_c128 sum = mbi_sum_zero_c128;
   int task;
@@ -19319,12 +19225,13 @@ static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_c128(&call);
 }
 
-/* Bytes of the widest part, for each task. */
+/* Returns the bytes of scratch: one part per task, of the widest type. */
 MBI_INTERNAL size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
   return (size_t)plan->tasks * sizeof(mbi_mixed_part_c128);
 }
 
-/* y = alpha A x + beta y. The same number of tasks gives the same bits, whatever the threads do. */
+/* Computes y = alpha A x + beta y. The result depends on the number of tasks, not on which
+ * threads take them. */
 MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   switch (plan->type) {
@@ -19345,13 +19252,14 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {
+    NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
-/* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c cuts
- * it. Each sum starts at zero and takes the row's entries in their order; a row that tasks share
- * is put together in theirs. */
-/* NaN where an operand is NaN; of two equal ones the second. */
+/* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c
+ * cuts it. Each sum starts at the semiring's zero and takes the row's entries in their order.
+ * The parts of a row that several tasks share are combined in the order of the tasks. */
+/* Returns the smaller operand: NaN if an operand is NaN, and b if both are equal. */
 static double mbi_min_f64(double a, double b) {
   return a < b || a != a ? a : b;
 }
@@ -19360,7 +19268,7 @@ static double mbi_max_f64(double a, double b) {
   return a > b || a != a ? a : b;
 }
 
-/* Both operators; a scalar stands where an entry does. */
+/* Both operators of each semiring. A scalar takes the place of the matrix entry. */
 static double mbi_min_plus_add_f64(const mbi_semiring_call_f64 *call, double a, double b) {
   (void)call;
   return mbi_min_f64(a, b);
@@ -19403,7 +19311,7 @@ static double mbi_custom_multiply_f64(const mbi_semiring_call_f64 *call, double 
   return o->multiply_f64(o->user, a, x);
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_min_plus_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19434,10 +19342,10 @@ static void mbi_min_plus_commit_f64(const mbi_semiring_call_f64 *call,
   if (call->adds) {
     y = mbi_min_plus_add_f64(call, y, mbi_min_plus_multiply_f64(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -19449,7 +19357,7 @@ static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_max_times_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19480,10 +19388,10 @@ static void mbi_max_times_commit_f64(const mbi_semiring_call_f64 *call,
   if (call->adds) {
     y = mbi_max_times_add_f64(call, y, mbi_max_times_multiply_f64(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -19495,7 +19403,7 @@ static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_or_and_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19524,7 +19432,7 @@ static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -19535,7 +19443,7 @@ static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, 
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static double mbi_custom_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19563,7 +19471,7 @@ static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_custom_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -19617,7 +19525,7 @@ static void mbi_semiring_task_f64(void *argument, int task) {
   part->carry = loops->sum(call, from.entry, to.entry);
 }
 
-/* Nothing of the matrix and of x is read. */
+/* Computes a share of the rows if alpha is the semiring's zero: reads neither A nor x. */
 static void mbi_semiring_vanish_task_f64(void *argument, int task) {
   const mbi_semiring_call_f64 *call = (const mbi_semiring_call_f64 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
@@ -19669,7 +19577,7 @@ static void mbi_semiring_typed_f64(const merbit_plan *plan, void *scratch,
   }
 }
 
-/* NaN where an operand is NaN; of two equal ones the second. */
+/* Returns the smaller operand: NaN if an operand is NaN, and b if both are equal. */
 static float mbi_min_f32(float a, float b) {
   return a < b || a != a ? a : b;
 }
@@ -19678,7 +19586,7 @@ static float mbi_max_f32(float a, float b) {
   return a > b || a != a ? a : b;
 }
 
-/* Both operators; a scalar stands where an entry does. */
+/* Both operators of each semiring. A scalar takes the place of the matrix entry. */
 static float mbi_min_plus_add_f32(const mbi_semiring_call_f32 *call, float a, float b) {
   (void)call;
   return mbi_min_f32(a, b);
@@ -19719,7 +19627,7 @@ static float mbi_custom_multiply_f32(const mbi_semiring_call_f32 *call, float a,
   return o->multiply_f32(o->user, a, x);
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_min_plus_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19749,10 +19657,10 @@ static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call, int64_t r
   if (call->adds) {
     y = mbi_min_plus_add_f32(call, y, mbi_min_plus_multiply_f32(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -19764,7 +19672,7 @@ static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_max_times_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19795,10 +19703,10 @@ static void mbi_max_times_commit_f32(const mbi_semiring_call_f32 *call,
   if (call->adds) {
     y = mbi_max_times_add_f32(call, y, mbi_max_times_multiply_f32(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0; /* turns -0 into +0, so that the order of zeros does not matter */
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -19810,7 +19718,7 @@ static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_or_and_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19839,7 +19747,7 @@ static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -19850,7 +19758,7 @@ static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, 
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end), which belong to one row. */
 static float mbi_custom_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -19878,7 +19786,7 @@ static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
+/* Computes rows [row, last). */
 static void mbi_custom_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -19932,7 +19840,7 @@ static void mbi_semiring_task_f32(void *argument, int task) {
   part->carry = loops->sum(call, from.entry, to.entry);
 }
 
-/* Nothing of the matrix and of x is read. */
+/* Computes a share of the rows if alpha is the semiring's zero: reads neither A nor x. */
 static void mbi_semiring_vanish_task_f32(void *argument, int task) {
   const mbi_semiring_call_f32 *call = (const mbi_semiring_call_f32 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
@@ -19989,10 +19897,10 @@ MBI_INTERNAL size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
       : sizeof(mbi_semiring_part_f64));
 }
 
-/* y = (alpha (x) A x) (+) (beta (x) y), by plan->method. The same number of tasks gives the same
- * bits, whatever the threads do. */
-MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
-    const void *x, const mbi_scalar *beta, void *y) {
+/* Computes y = (alpha (x) A x) (+) (beta (x) y) by plan->method. The result depends on the
+ * number of tasks, not on which threads take them. */
+MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch,
+    const mbi_scalar *alpha, const void *x, const mbi_scalar *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
   } else {
@@ -20000,31 +19908,33 @@ MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch, 
   }
 }
 
-/* alpha and beta are mbi_scalars. */
+/* Multiplies as an mbi_cpu_method. alpha and beta point to mbi_scalar. */
 static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   mbi_semiring_multiply(plan, scratch, (const mbi_scalar *)alpha, x, (const mbi_scalar *)beta,
       y);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {
+    NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
-/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
- * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
- * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
- * where the next row is as long as the last. The rows of a window stay together, so that x and
- * y are met as before. Tasks are cut as in spmv/cpu/merge.c; a row that tasks share stays as it
- * is.
+/* SORTED: rows sorted by length within windows. This is the sigma of SELL-C-sigma (M. Kreutzer
+ * et al., A Unified Sparse Matrix Data Format, SIAM J. Sci. Comput. 36(5), 2014) without its
+ * padding. On short rows a CPU core loses most of its time to wrong predictions of where a row
+ * ends, and predicts well if the next row is as long as the last. The rows of a window stay
+ * together, so x and y are accessed with the same locality as before. Tasks are cut as in
+ * spmv/cpu/merge.c; a row that several tasks share is not moved.
  *
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
- * writes its own part first, so that its pages lie where it runs. */
+ * writes its own part first, so that the pages lie on the node where it runs. */
 
-#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
+/* Rows of at least this length are not sorted: their ends cost little. */
+#define MBI_SORTED_LONG 64
 
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
-  int *differ; /* for each task: some value of its is not the first of all */
+  int *differ; /* per task: 1 if one of its values differs from the first of all */
 } mbi_sorted_build;
 
 MBI_INTERNAL int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
@@ -20035,7 +19945,7 @@ static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-/* The parts of the tasks, cut as in spmv/cpu/merge.c. */
+/* Cuts the matrix into the parts of the tasks, as spmv/cpu/merge.c does. */
 static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -20066,7 +19976,7 @@ static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-/* How many rows of a window are of each length; the last count is of all long ones. */
+/* Counts the rows of a window by length. The last count is that of all long rows. */
 static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
     int64_t *counts) {
   int64_t start = mbi_sorted_start(csr, row);
@@ -20082,7 +19992,7 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-/* Whether all values of a task have the bits of the first of all. */
+/* Returns 1 if one of the task's values differs in its bits from the first of all. */
 static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
   const size_t size = mbi_type_size(plan->type);
   const char *first = (const char *)plan->values;
@@ -20095,7 +20005,7 @@ static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *sh
   return 0;
 }
 
-/* First pass of a task: how many runs there will be, and how its values are. */
+/* First pass of a task: counts its runs and compares its values. */
 static void mbi_sorted_measure(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20113,7 +20023,7 @@ static void mbi_sorted_measure(void *argument, int task) {
   build->differ[task] = mbi_sorted_differ(plan, share);
 }
 
-/* Columns [begin, end) of the CSR to `target`, counted from 0. */
+/* Copies columns [begin, end) of the CSR to `target`, with base 0. */
 static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
     int32_t *target) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
@@ -20122,7 +20032,8 @@ static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t en
   }
 }
 
-/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
+/* Fills a window: the order of its rows, its runs, and its columns in that order. Returns the
+ * number of runs. */
 static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
     int64_t last) {
   const merbit_view *csr = &plan->csr;
@@ -20163,7 +20074,7 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   return run - (sorted->runs + window->run);
 }
 
-/* Values of a task in the order of its columns. */
+/* Copies the values of a task in the order of its columns. */
 static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20191,7 +20102,7 @@ static void mbi_sorted_values(void *argument, int task) {
       (size_t)(share->carry_end - share->carry) * size);
 }
 
-/* Second pass of a task. */
+/* Second pass of a task: fills its windows, columns and values. */
 static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20209,7 +20120,7 @@ static void mbi_sorted_fill(void *argument, int task) {
     run += window->runs;
   }
   mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
-  if (task == plan->tasks - 1) { /* that are asked for ahead */
+  if (task == plan->tasks - 1) { /* the padding that the prefetch reads */
     memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
   }
   if (sorted->values != NULL) {
@@ -20228,7 +20139,7 @@ MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-/* The value of all nonzeros: a float is exactly a double. */
+/* Returns the value that all nonzeros share; a float converts to double exactly. */
 static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
       : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
@@ -20240,7 +20151,7 @@ static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
       "the values of sorted rows", &plan->sorted.values);
 }
 
-/* Everything whose size is known after the first pass. */
+/* Allocates the arrays whose sizes are known after the first pass. */
 static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -20275,8 +20186,8 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
 }
 
-/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
- * up. */
+/* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs
+ * mbi_sorted_destroy. */
 MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -20307,7 +20218,8 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   return status;
 }
 
-/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
+/* Takes new plan->values. If they are not all equal, allocates an array for them, which the
+ * plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   merbit_status status = MERBIT_OK;
@@ -20331,13 +20243,14 @@ MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product =============== */
-/* Sums of rows sorted by length: spmv/cpu/sorted.c. The rows of a run are equally long, so that the
- * length of none of them is guessed wrongly; short ones have a loop without a loop inside. */
+/* Sums of rows sorted by length: spmv/cpu/sorted.c. The rows of a run have equal length, so the
+ * loop over a row ends where the branch predictor expects it. Rows of up to 8 nonzeros have
+ * code without an inner loop. */
 
 typedef struct mbi_sorted_call_f64 {
-  mbi_merge_call_f64 merge; /* its view with the plan's own columns, counted from 0 */
+  mbi_merge_call_f64 merge; /* a view with the plan's own columns, base 0 */
   const mbi_sorted *sorted;
-  double one; /* the value of all nonzeros, where they are equal */
+  double one; /* the value of all nonzeros, if they are equal */
 } mbi_sorted_call_f64;
 
 static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
@@ -20850,7 +20763,7 @@ static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
   }
 }
 
-/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end) of a row that several tasks share, counted from 0. */
 static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
@@ -20907,9 +20820,9 @@ static void mbi_sorted_typed_f64(const merbit_plan *plan, void *scratch, double 
 }
 
 typedef struct mbi_sorted_call_f32 {
-  mbi_merge_call_f32 merge; /* its view with the plan's own columns, counted from 0 */
+  mbi_merge_call_f32 merge; /* a view with the plan's own columns, base 0 */
   const mbi_sorted *sorted;
-  float one; /* the value of all nonzeros, where they are equal */
+  float one; /* the value of all nonzeros, if they are equal */
 } mbi_sorted_call_f32;
 
 static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
@@ -21422,7 +21335,7 @@ static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
   }
 }
 
-/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+/* Returns the sum of entries [begin, end) of a row that several tasks share, counted from 0. */
 static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
@@ -21478,7 +21391,7 @@ static void mbi_sorted_typed_f32(const merbit_plan *plan, void *scratch, float a
   }
 }
 
-/* y = alpha A x + beta y. The same number of tasks gives the same bits. */
+/* Computes y = alpha A x + beta y. The same number of tasks gives the same bits. */
 MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -21495,7 +21408,7 @@ static int64_t mbi_sorted_stream_bytes(const merbit_plan *plan) {
       plan->csr.rows * (int64_t)sizeof *plan->sorted.row_id;
 }
 
-/* Returns the seconds of a product on an EPYC, in tasks. x is prefetched. */
+/* Returns the seconds of a product on an EPYC. x is prefetched. */
 static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
   const double entry =
@@ -21503,31 +21416,33 @@ static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
   return mbi_cpu_seconds(plan, entry, 0.7);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply, mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
+MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {
+    mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
+    mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
-/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
- * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
- * Pages are moved, the user's too; where the system does not move them, a copy is made in which
- * each task writes its part first. */
+/* Puts each task's part of the matrix on the memory node of the thread that takes it: section
+ * III.D of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
+ * SC16. Pages are moved, the user's too. If the system does not move them, each task copies its
+ * part, so that the copy's pages lie on its node. */
 
-#define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
+#define MBI_NUMA_FEW (64 * 4096) /* one page in so many bytes may stay on another node */
 
 typedef struct mbi_numa_copy {
   const merbit_plan *plan;
   const char *from;
   char *to;
-  size_t size; /* of an element */
+  size_t size; /* of an element, in bytes */
 } mbi_numa_copy;
 
-/* First entry of a task. */
+/* Returns the first entry of a task. */
 static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   const int64_t path = plan->csr.rows + plan->csr.nnz;
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
 
-/* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
- * for pages that two share and a few that were busy. */
+/* Moves the tasks' parts of an array, which has an element per entry, to their nodes. Returns 1
+ * if all are there; pages that two tasks share and a few busy ones do not count. */
 MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
     const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
@@ -21565,7 +21480,7 @@ static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, si
   return status;
 }
 
-/* The CSR as MERGE reads it. */
+/* Places the CSR that MERGE reads. */
 static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
@@ -21592,8 +21507,8 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return status;
 }
 
-/* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
- * rows were written by the tasks that read them, so that they need no copy. */
+/* Places what the plan's method reads. Called again after new values, which may lie in other
+ * pages. Sorted rows were written by the tasks that read them and need no copy. */
 MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
@@ -21619,7 +21534,7 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
   return MERBIT_OK;
 }
 
-/* Where the user asked for it. */
+/* Places the matrix if the user asked for it by plan_desc.numa. */
 MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
@@ -21632,7 +21547,7 @@ MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-/* What is appended to the plan's line. */
+/* Writes what is appended to the plan's description. */
 MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {
@@ -21652,9 +21567,10 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
 }
 
 /* ==== >>spmv/cpu/block_kernels.c  CPU: sums of small blocks, a loop for each shape ======== */
-/* sums[r] += row r of the blocks [at, end) times x, for one shape and order of blocks: the sums
- * stay in registers, and a block's part of a sum is a tree, so that a chain of additions has one
- * link for each block. `step` is R * C, or 0 where one block stands for all. */
+/* Kernels for one shape and order of blocks: sums[r] += row r of the blocks [at, end) times x.
+ * The sums stay in registers. The products of a block row are added up in a tree, so that the
+ * dependent chain has one addition per block. `step` is R * C, or 0 if one block stands for
+ * all. */
 #define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
 #define MBI_BLOCK_ROWS_2(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b)
 #define MBI_BLOCK_ROWS_3(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b)
@@ -21698,8 +21614,8 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
     } \
     MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b) \
   }
-/* The same for 1 to MBI_BLOCK_UNROLLED rows, in the same order of additions: for the shapes
- * that are too rare to pay for code of their own. */
+/* The same for 1 to MBI_BLOCK_UNROLLED rows, with the same order of additions. It serves the
+ * shapes that are too rare to deserve code of their own. */
 #define MBI_BLOCK_ROWS_KERNEL(T, suffix, order, C, a, b) \
   static void mbi_block_##order##_x##C##_##suffix(const int32_t *col_ind, const T *values, \
                                                   int64_t step, const T *x, int64_t at, \
@@ -21761,7 +21677,7 @@ MBI_INTERNAL const mbi_block_kernel_f64
 
 };
 
-/* NULL: no loop of its own. */
+/* Returns the kernel for the shape, or NULL if there is none. */
 MBI_INTERNAL mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
@@ -21792,7 +21708,7 @@ MBI_INTERNAL const mbi_block_kernel_f32
 
 };
 
-/* NULL: no loop of its own. */
+/* Returns the kernel for the shape, or NULL if there is none. */
 MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
@@ -21800,13 +21716,14 @@ MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr
 }
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
-/* The sums of a piece of a block row, whatever the shape. What is no entry acts on none:
- *   - the columns of the last block column that lie beyond the matrix are left out;
- *   - rows beyond it have sums that nobody reads;
- *   - masks: a value that is no entry is a stored zero, and is seen only where it meets NaN or
- *     Inf; a sum that is not finite is therefore made again from the entries alone. */
+/* Sums of a piece of a block row, for any shape. A stored value that is no entry of the matrix
+ * must not change a sum:
+ * - columns of the last block column that lie beyond the matrix are left out;
+ * - rows beyond the matrix have sums that nobody reads;
+ * - a value that the mask leaves out is a stored zero. It matters only if it meets NaN or Inf,
+ *   so a sum that is not finite is computed again from the entries alone. */
 
-/* Any shape, by rows: four sums for each. */
+/* Adds one block stored by rows to sums. Four partial sums per row. */
 static void mbi_block_rows_f64(int rows, int cols, const double *v,
     const double *x, double *sums) {
   int r, c;
@@ -21825,7 +21742,7 @@ static void mbi_block_rows_f64(int rows, int cols, const double *v,
   }
 }
 
-/* By columns: four at once. */
+/* Adds one block stored by columns to sums. Four columns at a time. */
 static void mbi_block_columns_f64(int rows, int cols, const double *v,
     const double *x, double *sums) {
   int r, c;
@@ -21861,7 +21778,7 @@ static void mbi_block_any_f64(const mbi_block_call_f64 *call, int64_t at,
   }
 }
 
-/* Entries alone. */
+/* Adds the blocks [at, end) to sums, their entries alone. */
 static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const mbi_bsr *bsr = call->bsr;
@@ -21886,7 +21803,7 @@ static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* A block of one column is as many rows at a time as a loop of its own has. */
+/* Adds blocks of one column to sums, MBI_BLOCK_UNROLLED rows at a time. */
 static void mbi_block_column_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -21911,7 +21828,7 @@ static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
   }
 }
 
-/* Sums that met a NaN or an Inf, again of the entries alone. */
+/* Computes sums that are not finite again, from the entries alone. */
 static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -21930,7 +21847,7 @@ static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* sums: of the blocks [at, end), which lie in one block row. */
+/* Sets sums to those of the blocks [at, end), which lie in one block row. */
 MBI_INTERNAL void mbi_block_piece_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
@@ -21953,7 +21870,7 @@ MBI_INTERNAL void mbi_block_piece_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* Any shape, by rows: four sums for each. */
+/* Adds one block stored by rows to sums. Four partial sums per row. */
 static void mbi_block_rows_f32(int rows, int cols, const float *v,
     const float *x, float *sums) {
   int r, c;
@@ -21972,7 +21889,7 @@ static void mbi_block_rows_f32(int rows, int cols, const float *v,
   }
 }
 
-/* By columns: four at once. */
+/* Adds one block stored by columns to sums. Four columns at a time. */
 static void mbi_block_columns_f32(int rows, int cols, const float *v,
     const float *x, float *sums) {
   int r, c;
@@ -22008,7 +21925,7 @@ static void mbi_block_any_f32(const mbi_block_call_f32 *call, int64_t at,
   }
 }
 
-/* Entries alone. */
+/* Adds the blocks [at, end) to sums, their entries alone. */
 static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const mbi_bsr *bsr = call->bsr;
@@ -22033,7 +21950,7 @@ static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* A block of one column is as many rows at a time as a loop of its own has. */
+/* Adds blocks of one column to sums, MBI_BLOCK_UNROLLED rows at a time. */
 static void mbi_block_column_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22058,7 +21975,7 @@ static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
   }
 }
 
-/* Sums that met a NaN or an Inf, again of the entries alone. */
+/* Computes sums that are not finite again, from the entries alone. */
 static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22077,7 +21994,7 @@ static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* sums: of the blocks [at, end), which lie in one block row. */
+/* Sets sums to those of the blocks [at, end), which lie in one block row. */
 MBI_INTERNAL void mbi_block_piece_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
@@ -22101,14 +22018,15 @@ MBI_INTERNAL void mbi_block_piece_f32(const mbi_block_call_f32 *call,
 }
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ============================= */
-/* Preprocessed fixed-size tasks (Chirila 2025, chapter 6, Listings 8 to 10): the blocks are cut
- * into chunks of equal size, eight for each thread, which threads take as they come. Where a
- * chunk begins, chunk_index, and in which block row, chunk_row, is found once, with the plan.
- * Unlike there, a block row that several chunks share is written once, by a fix-up in the order
- * of the chunks and not by atomic additions, so that the bits do not depend on who came first.
- */
+/* BSR on the CPU: preprocessed fixed-size tasks (Chirila 2025, chapter 6, Listings 8 to 10).
+ * The blocks are cut into chunks of equal size, eight per thread, which threads take in turn.
+ * The plan finds once where each chunk begins (chunk_index) and in which block row (chunk_row).
+ * In one point it differs from the source: a block row that several chunks share is written
+ * once, by a fix-up in the order of the chunks and not by atomic additions, so that results
+ * repeat bit for bit. */
 
-/* Chunks worth starting: a small matrix is done before another thread wakes up. */
+/* Returns the number of chunks worth starting. A small matrix is finished before another thread
+ * wakes up. */
 MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
   const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
   const int64_t useful = values / 8192;
@@ -22118,8 +22036,9 @@ MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_vi
   return chunks < most ? chunks : (int)most;
 }
 
-/* chunk_row[i]: the first block row that ends behind the chunk's first block; chunk 0 begins
- * with row 0. So rows without blocks belong to the chunk before, and every row ends in one. */
+/* Cuts the blocks into chunks. chunk_row[i] is the first block row that ends after the first
+ * block of chunk i; chunk 0 begins with row 0. So an empty row belongs to the chunk before it,
+ * and every row ends in exactly one chunk. */
 MBI_INTERNAL void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_index,
     int64_t *chunk_row) {
   const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
@@ -22159,9 +22078,9 @@ MBI_INTERNAL void mbi_block_commit_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* One chunk: the rows that end in it are written, but for the first if it began in another
- * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
- */
+/* Computes one chunk. Writes the rows that end in it, except the first if it began in an
+ * earlier chunk. Leaves the sums of that row, and of the row in which the chunk stops, for the
+ * fix-up. */
 MBI_INTERNAL void mbi_block_chunk_f64(void *argument, int task) {
   const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
   const merbit_view *bsr = &call->bsr->view;
@@ -22184,8 +22103,8 @@ MBI_INTERNAL void mbi_block_chunk_f64(void *argument, int task) {
   mbi_block_piece_f64(call, at, stop, call->carry + task * bsr->block_rows);
 }
 
-/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
- * ends with its chunk leaves a carry of +0. */
+/* Finishes the block rows that several chunks share: adds their parts in the order of the
+ * chunks and writes each row once. If a row ends with its chunk, the carry is +0. */
 MBI_INTERNAL void mbi_block_fix_up_f64(const mbi_block_call_f64 *call) {
   const int rows = call->bsr->view.block_rows;
   double sums[MBI_BLOCK_MOST];
@@ -22213,7 +22132,7 @@ MBI_INTERNAL void mbi_block_scale_f64(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Where the chunks' sums go. */
+/* Lays out the chunks' sums in `scratch`. */
 MBI_INTERNAL void mbi_block_scratch_f64(const merbit_plan *plan, void *scratch,
     mbi_block_call_f64 *call) {
   call->tasks = plan->tasks;
@@ -22239,9 +22158,9 @@ MBI_INTERNAL void mbi_block_commit_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* One chunk: the rows that end in it are written, but for the first if it began in another
- * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
- */
+/* Computes one chunk. Writes the rows that end in it, except the first if it began in an
+ * earlier chunk. Leaves the sums of that row, and of the row in which the chunk stops, for the
+ * fix-up. */
 MBI_INTERNAL void mbi_block_chunk_f32(void *argument, int task) {
   const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
   const merbit_view *bsr = &call->bsr->view;
@@ -22264,8 +22183,8 @@ MBI_INTERNAL void mbi_block_chunk_f32(void *argument, int task) {
   mbi_block_piece_f32(call, at, stop, call->carry + task * bsr->block_rows);
 }
 
-/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
- * ends with its chunk leaves a carry of +0. */
+/* Finishes the block rows that several chunks share: adds their parts in the order of the
+ * chunks and writes each row once. If a row ends with its chunk, the carry is +0. */
 MBI_INTERNAL void mbi_block_fix_up_f32(const mbi_block_call_f32 *call) {
   const int rows = call->bsr->view.block_rows;
   float sums[MBI_BLOCK_MOST];
@@ -22293,7 +22212,7 @@ MBI_INTERNAL void mbi_block_scale_f32(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Where the chunks' sums go. */
+/* Lays out the chunks' sums in `scratch`. */
 MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
     mbi_block_call_f32 *call) {
   call->tasks = plan->tasks;
@@ -22305,7 +22224,7 @@ MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
 /* Plans of blocks on the CPU: the schedule and the product. */
 
-/* A view that comes in blocks is multiplied in blocks on the CPU. */
+/* Returns 1 if the plan multiplies blocks. On the CPU, AUTO does so for a view in BSR. */
 MBI_INTERNAL int mbi_plan_takes_blocks(const merbit_plan *plan) {
   return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
       (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
@@ -22318,7 +22237,7 @@ MBI_INTERNAL void mbi_blocks_destroy(merbit_plan *plan) {
   memset(&plan->blocks, 0, sizeof plan->blocks);
 }
 
-/* The schedule of plan->bsr. After a failure mbi_blocks_destroy cleans up. */
+/* Builds the schedule of plan->bsr. On failure the caller runs mbi_blocks_destroy. */
 MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
@@ -22404,7 +22323,7 @@ static void mbi_blocks_typed_f32(const merbit_plan *plan, void *scratch,
   mbi_block_fix_up_f32(call);
 }
 
-/* y = alpha A x + beta y. The same number of threads gives the same bits. */
+/* Computes y = alpha A x + beta y. The same number of threads gives the same bits. */
 MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -22434,8 +22353,9 @@ static int64_t mbi_blocks_stream_bytes(const merbit_plan *plan) {
       (int64_t)mbi_index_bytes(bsr->offset_type);
 }
 
-/* Writes the plan's line. */
-static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char *text, size_t size) {
+/* Writes the plan's description. */
+static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char *text,
+    size_t size) {
   const merbit_view *bsr = &plan->bsr.view;
   return snprintf(text, size, "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
       " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per " "product%s",
@@ -22448,8 +22368,8 @@ static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char 
       plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
-/* Returns the seconds of a product by the full blocks of a CSR on an EPYC, in tasks. Equal values
- * are cheaper by SORTED. */
+/* Returns the seconds of a product of full blocks on an EPYC. If all values are equal, SORTED
+ * is faster. */
 static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
   return sample->block > 1 && !sample->equal
@@ -22457,13 +22377,16 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
       : HUGE_VAL;
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
+MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {
+    mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes,
+    mbi_blocks_multiply, mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL,
+    mbi_blocks_cost};
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
-/* Y = alpha A X + beta Y for several vectors: the matrix is read once for all of them. Cut as
- * spmv/cpu/merge.c cuts it, with what a row holds of every vector where that has one sum. */
+/* MANY on the CPU: Y = alpha A X + beta Y for several vectors, which reads the matrix once for
+ * all of them. Tasks are cut as in spmv/cpu/merge.c; a row has one sum per vector. */
 
-/* Where element (i, v) of X or Y lies: i * step + v * apart. */
+/* Strides of X or Y: element (i, v) is at i * step + v * apart. */
 typedef struct mbi_many_steps {
   int64_t step, apart;
 } mbi_many_steps;
@@ -22475,20 +22398,20 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
   return steps;
 }
 
-#define MBI_MANY_ROWS 64 /* at a time */
+#define MBI_MANY_ROWS 64 /* rows at a time */
 
 typedef struct mbi_many_call_f64 {
   const merbit_view *csr;
   const double *values, *x;
   double alpha, beta, *y;
   mbi_many_steps x_steps, y_steps;
-  int64_t *head_row; /* of each task: as in spmv/cpu/merge.c */
-  double *parts;  /* of each task: the head's sums, then the carry's */
+  int64_t *head_row; /* per task, as in spmv/cpu/merge.c */
+  double *parts;  /* per task: the sums of the head, then of the carry */
   int tasks, vectors;
   int shift; /* as in spmv/cpu/merge.c */
 } mbi_many_call_f64;
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -22510,7 +22433,7 @@ MBI_INTERNAL void mbi_many_eight_f64(const mbi_many_call_f64 *call, int64_t begi
   }
 }
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_apart_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -22533,7 +22456,7 @@ MBI_INTERNAL void mbi_many_eight_apart_f64(const mbi_many_call_f64 *call, int64_
   }
 }
 
-/* Entries [begin, end) of one row times one column of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 1 of them. */
 MBI_INTERNAL void mbi_many_one_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -22556,7 +22479,7 @@ MBI_INTERNAL void mbi_many_one_f64(const mbi_many_call_f64 *call, int64_t begin,
   }
 }
 
-/* Entries [begin, end) of one row times all columns of X. */
+/* Multiplies entries [begin, end) of one row by all columns of X. */
 static void mbi_many_sums_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, double *sums) {
   int vector = 0;
@@ -22583,7 +22506,7 @@ static void mbi_many_commit_f64(const mbi_many_call_f64 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -22618,7 +22541,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -22653,7 +22576,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -22688,7 +22611,7 @@ MBI_INTERNAL void mbi_many_rows_four_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -22723,7 +22646,8 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f64(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i32_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -22746,7 +22670,7 @@ static void mbi_many_rows_i32_f64(const mbi_many_call_f64 *call, int64_t first, 
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -22781,7 +22705,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -22816,7 +22740,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -22851,7 +22775,7 @@ MBI_INTERNAL void mbi_many_rows_four_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -22886,7 +22810,8 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f64(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i64_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -22919,7 +22844,7 @@ static void mbi_many_task_f64(void *argument, int task) {
   call->head_row[task] = -1;
   if (from.row < to.row) {
     int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    if (start < from.entry) { /* began in an earlier task */
+    if (start < from.entry) { /* the row began in an earlier task */
       call->head_row[task] = from.row++;
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       mbi_many_sums_f64(call, from.entry, start, head);
@@ -22934,7 +22859,7 @@ static void mbi_many_task_f64(void *argument, int task) {
   mbi_many_sums_f64(call, from.entry, to.entry, head + call->vectors);
 }
 
-/* As mbi_scale: neither A nor X is read. */
+/* Computes a share of the rows for alpha = 0. Reads neither A nor X. */
 static void mbi_many_scale_task_f64(void *argument, int task) {
   const mbi_many_call_f64 *call = (const mbi_many_call_f64 *)argument;
   const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
@@ -22945,7 +22870,8 @@ static void mbi_many_scale_task_f64(void *argument, int task) {
   }
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. */
 static void mbi_many_fix_up_f64(const mbi_many_call_f64 *call) {
   double sums[MBI_MANY_MOST] = {0};
   int task, v;
@@ -22994,13 +22920,13 @@ typedef struct mbi_many_call_f32 {
   const float *values, *x;
   float alpha, beta, *y;
   mbi_many_steps x_steps, y_steps;
-  int64_t *head_row; /* of each task: as in spmv/cpu/merge.c */
-  float *parts;  /* of each task: the head's sums, then the carry's */
+  int64_t *head_row; /* per task, as in spmv/cpu/merge.c */
+  float *parts;  /* per task: the sums of the head, then of the carry */
   int tasks, vectors;
   int shift; /* as in spmv/cpu/merge.c */
 } mbi_many_call_f32;
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -23022,7 +22948,7 @@ MBI_INTERNAL void mbi_many_eight_f32(const mbi_many_call_f32 *call, int64_t begi
   }
 }
 
-/* Entries [begin, end) of one row times 8 columns of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 8 of them. */
 MBI_INTERNAL void mbi_many_eight_apart_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -23045,7 +22971,7 @@ MBI_INTERNAL void mbi_many_eight_apart_f32(const mbi_many_call_f32 *call, int64_
   }
 }
 
-/* Entries [begin, end) of one row times one column of X. */
+/* Multiplies entries [begin, end) of one row by columns of X: 1 of them. */
 MBI_INTERNAL void mbi_many_one_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -23068,7 +22994,7 @@ MBI_INTERNAL void mbi_many_one_f32(const mbi_many_call_f32 *call, int64_t begin,
   }
 }
 
-/* Entries [begin, end) of one row times all columns of X. */
+/* Multiplies entries [begin, end) of one row by all columns of X. */
 static void mbi_many_sums_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, float *sums) {
   int vector = 0;
@@ -23094,7 +23020,7 @@ static void mbi_many_commit_f32(const mbi_many_call_f32 *call, int64_t row, cons
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -23129,7 +23055,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -23164,7 +23090,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -23199,7 +23125,7 @@ MBI_INTERNAL void mbi_many_rows_four_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -23234,7 +23160,8 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f32(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i32_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -23257,7 +23184,7 @@ static void mbi_many_rows_i32_f32(const mbi_many_call_f32 *call, int64_t first, 
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -23292,7 +23219,7 @@ MBI_INTERNAL void mbi_many_rows_eight_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 8 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -23327,7 +23254,7 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 4 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -23362,7 +23289,7 @@ MBI_INTERNAL void mbi_many_rows_four_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
+/* Multiplies rows [row, last) by columns of X: 1 of them, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -23397,7 +23324,8 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f32(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
+/* Multiplies rows [first, last) in groups so small that the matrix entries stay in the caches
+ * while all columns pass. */
 static void mbi_many_rows_i64_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -23430,7 +23358,7 @@ static void mbi_many_task_f32(void *argument, int task) {
   call->head_row[task] = -1;
   if (from.row < to.row) {
     int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    if (start < from.entry) { /* began in an earlier task */
+    if (start < from.entry) { /* the row began in an earlier task */
       call->head_row[task] = from.row++;
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       mbi_many_sums_f32(call, from.entry, start, head);
@@ -23445,7 +23373,7 @@ static void mbi_many_task_f32(void *argument, int task) {
   mbi_many_sums_f32(call, from.entry, to.entry, head + call->vectors);
 }
 
-/* As mbi_scale: neither A nor X is read. */
+/* Computes a share of the rows for alpha = 0. Reads neither A nor X. */
 static void mbi_many_scale_task_f32(void *argument, int task) {
   const mbi_many_call_f32 *call = (const mbi_many_call_f32 *)argument;
   const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
@@ -23456,7 +23384,8 @@ static void mbi_many_scale_task_f32(void *argument, int task) {
   }
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
+/* Finishes the rows that several tasks share: adds their parts in the order of the tasks and
+ * writes each row once. */
 static void mbi_many_fix_up_f32(const mbi_many_call_f32 *call) {
   float sums[MBI_MANY_MOST] = {0};
   int task, v;
@@ -23500,7 +23429,7 @@ static void mbi_many_typed_f32(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
-/* Of a plan for the CPU. */
+/* Returns the bytes of scratch of a plan for the CPU. */
 MBI_INTERNAL size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
   return (size_t)plan->tasks * (sizeof(int64_t) + 2 * (size_t)plan->desc.vectors *
       mbi_type_size(plan->type));
@@ -23515,11 +23444,12 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {
+    NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
-/* Converts plan->view to what the method reads: a CSR of 32-bit columns in plan->csr, or blocks
- * in plan->bsr. A view that is so already stays where it is. */
+/* Converts plan->view to what the method reads: a CSR with 32-bit columns in plan->csr, or
+ * blocks in plan->bsr. A view that already has that form is not copied. */
 
 /* Downloads new values, if they are in device memory. */
 MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
@@ -23544,7 +23474,7 @@ MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-/* Returns whether the blocks of the view are those that the plan multiplies. */
+/* Returns whether the plan multiplies the view's own blocks. */
 static int mbi_format_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
@@ -23552,7 +23482,7 @@ static int mbi_format_blocks_fit(const merbit_plan *plan) {
       desc->block_cols == plan->view.block_cols));
 }
 
-/* Returns whether new values have to be converted with the view. */
+/* Returns whether new values must be converted together with the view. */
 MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
       (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
@@ -23585,8 +23515,9 @@ MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   return status;
 }
 
-/* Sets plan->bsr. Two views stay in device memory, where spmv/shared/device_csr.c checks them:
- * blocks of the right shape, and a CSR, which spmv/stages/extract_blocks.c converts. */
+/* Sets plan->bsr. Two kinds of views stay in device memory, where spmv/shared/device_csr.c
+ * checks them: blocks of the wanted shape, and a CSR, which spmv/stages/extract_blocks.c
+ * converts. */
 static merbit_status mbi_format_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
@@ -23656,7 +23587,7 @@ static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *st
 }
 
 /* Brings new values into the order of plan->csr or plan->bsr. A COO or 64-bit view is converted
- * again, since duplicates may have been added up. */
+ * again, because duplicates may have been added up. */
 MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_view structure = plan->view, host;
   merbit_status status;
@@ -23708,14 +23639,13 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
 }
 
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
- * transpose. */
+ * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
+ * of a transpose, will use it. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
   uint32_t found = 0;
-  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
-  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
@@ -23727,10 +23657,10 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(row_ptr);
-    arguments.col_ind = mbi_device_address(col_ind);
+    arguments.row_ptr = mbi_device_address(view->row_ptr);
+    arguments.col_ind = mbi_device_address(view->col_ind);
     arguments.rows = rows;
-    arguments.cols = cols;
+    arguments.cols = view->cols;
     arguments.nnz = nnz;
     arguments.bad = csr->scratch;
     status = mbi_device_launch(context, function, "mbk_arrays_check",
@@ -23758,7 +23688,6 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
 static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
-  const void *wide = view->col_ind;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
@@ -23769,7 +23698,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   if (status == MERBIT_OK) {
     csr->owns_col_ind = 1;
     csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(wide);
+    arguments.wide = mbi_device_address(view->col_ind);
     arguments.nnz = nnz;
     arguments.narrow = csr->col_ind;
     status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
@@ -23909,19 +23838,19 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
-/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
- * empty and the method asks for it. */
+/* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
+ * some rows are empty and the method asks for it. */
 
-#define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
+#define MBI_NONEMPTY_SAMPLES 128 /* the most windows of nonzeros in a sample */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
- * releasing one costs as much as a product or more. */
+/* Arrays that only making a plan needs are kept if they have at most this many bytes, because
+ * allocating and releasing one takes as long as a product. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* Releases what products do not need, unless it is small. The choice and the method must be
- * made. */
+/* Releases what products do not need, unless it is small. Call it after the choice, when the
+ * method has been created. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -23941,20 +23870,22 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
+    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
+                                                    * it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
- * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
+/* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
+ * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
+ * current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
     mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL;
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
-  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  mbi_devptr total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
   memset(nonempty, 0, sizeof *nonempty);
@@ -23987,7 +23918,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
-    count_arguments.row_ptr = row_ptr;
+    count_arguments.row_ptr = csr->row_ptr;
     count_arguments.rows = rows;
     count_arguments.counts = nonempty->offsets;
     count_arguments.longest = longest;
@@ -24015,7 +23946,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+/* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
  * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
@@ -24024,8 +23955,8 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 /* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
-  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
-  uint64_t row_count = csr->rows, nnz = csr->nnz;
+  mbi_devptr narrow;
+  uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
@@ -24034,14 +23965,14 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   mbk_arrays_sample_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
+  if (status == MERBIT_OK) { /* overwrites the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.col_ind = col_ind;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.col_ind = csr->col_ind;
+    arguments.rows = csr->rows;
     arguments.nnz = nnz;
     arguments.shift = shift;
     arguments.sectors = nonempty->counts;
@@ -24058,8 +23989,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   return status;
 }
 
-/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
- * columns. */
+/* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
+ * that CSR are the column counts of the plan's matrix. */
 static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
@@ -24087,8 +24018,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
+/* Writes to bins[n] how many columns occur n times in a sample of the nonzeros. `bins` has
+ * MBI_NONEMPTY_BINS words; the last also counts the columns that occur more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -24129,9 +24060,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
- * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
- * `sampled` nonzeros. */
+/* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
+ * least two nonzeros of the sample. Sets hub_least, the least count of a hub, and hub_share,
+ * the hubs' share of the `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
     uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
@@ -24147,8 +24078,8 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
- * still exist. */
+/* Computes plan->nonempty.hub_least and hub_share, unless the counts from which they were
+ * computed are still there. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
@@ -24160,8 +24091,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   return MERBIT_OK;
 }
 
-/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
- * widths. */
+/* Tests `count` rows, evenly spread, for block sizes that they rule out: against[0] has bits of
+ * heights, against[1] of widths. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
     uint32_t *against) {
   merbit_context *context = plan->context;
@@ -24189,9 +24120,9 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
       ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
 }
 
-/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
- * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
- * matrices. */
+/* Sets plan->nonempty.block_rows and block_cols to the largest full blocks, up to 16 x 16, of
+ * which the whole matrix consists, or to 1 x 1. A sample of rows is tested first, because it
+ * rules out most matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
@@ -24225,7 +24156,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL;
   mbk_arrays_hash_arguments arguments;
-  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
+  mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -24244,27 +24175,27 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
+/* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
+ * none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* Counts the rows for a method, unless the choice has done so. */
+/* Counts the rows for a method unless the choice has counted them. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK
       : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+/* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
  * changes. */
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
     const mbi_device_csr *csr, mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
-  uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
+  mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
@@ -24278,8 +24209,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.rows = csr->rows;
     arguments.offsets = nonempty->offsets;
     arguments.row_id = row_id;
     arguments.row_start = row_start;
@@ -24308,68 +24239,71 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
 #ifndef MBI_CHOOSE_H
 #define MBI_CHOOSE_H
 
-/* Bytes of columns and values that L2 holds. */
+/* The most bytes of columns and values that L2 holds. */
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 40000000u
 #endif
-/* Seconds per byte that is streamed; measured on an H200, as all figures of forecasts. What
- * counts in a choice is their proportion. */
+/* Seconds per byte that is streamed. All figures of forecasts are measured on an H200; a choice
+ * depends only on their ratios. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Bytes of columns and values from which on a plan for so few products that no look at the
- * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
+/* If a plan is for so few products that inspecting the matrix does not pay, it takes MERGE from
+ * this many bytes of columns and values on. Below, launches count, and lanes per row need only
+ * one. */
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
-/* A small matrix is looked at for full blocks from so many bytes on that what they save is more
- * than a launch. */
+/* A small matrix is searched for full blocks from this many bytes on. With fewer, blocks save
+ * less than a launch takes. */
 #ifndef MBI_CHOOSE_BLOCKS
 #define MBI_CHOOSE_BLOCKS 16000000u
 #endif
 
-#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_CALLS 2000 /* the least number of products for which measuring pays */
 #define MBI_MEASURE_MOST 3
 #define MBI_MEASURE_ROUNDS 2
-#define MBI_MEASURE_BATCH 5 /* products of a round; of a small matrix ten times as many */
+#define MBI_MEASURE_BATCH 5 /* products per round; of a small matrix ten times as many */
 typedef struct mbi_candidate {
   merbit_method method;
   int whole;      /* SCAN's knob, 1 or 2: whether rows cross blocks; else 0 */
-  double seconds; /* forecast where that is how they are ranked, then measured */
+  double seconds; /* first the forecast, if candidates are ranked by it, then the measured
+                   * time */
 } mbi_candidate;
-/* What is kept of an answer. */
+/* The stored answer of a measurement. */
 typedef struct mbi_measured {
   int32_t method, whole;
   char why[160];
 } mbi_measured;
 
-/* What every forecast is made of. Seconds, of the vectors, of columns and values, and of the
- * elements of x that no cache near the threads holds. */
+/* The parts of every forecast, in seconds: reading and writing the vectors, streaming columns
+ * and values, and gathering those elements of x that no cache near the threads holds. */
 typedef struct mbi_traffic {
   double size, nnz, rows, cols;
   double values; /* bytes of a nonzero's value */
   double vectors, stream, gathers;
-  double light; /* what a method that looks for no row ends takes of a stream's time */
+  double light; /* the part of `stream` that a method without row ends takes */
 } mbi_traffic;
 
 #endif
 
-/* The critical path: what a row takes that one lane, or one team of lanes, walks alone, however
- * even the other rows are. Part of the forecast of each method that does not cut rows. */
+/* The parts of forecasts. The critical path is the longest row if one lane, or one team of
+ * lanes, walks it alone. It counts even if all other rows have equal lengths, and is part of
+ * the forecast of each method that does not cut rows. */
 
 MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
-/* Seconds for a load on which the next one waits, from memory and from L2, as on an H200
- * (40,000 nonzeros by SLICED in f32, 8 a step of columns and then x: 5.5 ms). */
+/* Seconds of a load on which the next load waits, from memory and from L2, on an H200. (40,000
+ * nonzeros by SLICED in f32, 8 per step, columns and then x, take 5.5 ms.) */
 #define MBI_WALK_FAR 0.5e-6
 #define MBI_WALK_NEAR 0.2e-6
 
-/* Seconds of any product, launches and first loads, that all forecasts leave out. */
+/* Seconds of any product for launches and first loads, which all forecasts leave out. */
 #define MBI_WALK_LEAST 6e-6
 
-/* Seconds that the plan's longest row takes who walks it alone, less MBI_WALK_LEAST: a step is
- * `at_once` nonzeros and `loads` loads, each of which waits for the one before. */
+/* Returns the seconds for walking the plan's longest row, minus MBI_WALK_LEAST. A step takes
+ * `at_once` nonzeros and consists of `loads` loads, each of which waits for the one before. */
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
@@ -24377,8 +24311,8 @@ MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads)
 
 /* ---- Traffic ----------------------------------------------------------------------------- */
 
-/* Returns the seconds for one sector of x that no cache near the threads holds, by the bytes of
- * x: the L2's rate, which falls where x does not fit. */
+/* Returns the seconds for one sector of x that no cache near the threads holds. `bytes` is the
+ * size of x: L2's rate falls if x does not fit. */
 MBI_INTERNAL double mbi_choose_gather(double bytes) {
   static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
   static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
@@ -24393,13 +24327,13 @@ MBI_INTERNAL double mbi_choose_gather(double bytes) {
       (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-/* Returns the longer time: a row that is walked alone goes on while the others are multiplied.
- */
+/* Returns the longer time: a row that is walked alone continues while the others are
+ * multiplied. */
 MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }
 
-/* Returns what a product moves, in seconds. */
+/* Returns the parts of a forecast for the plan's matrix. */
 MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   mbi_traffic t;
   t.size = (double)mbi_type_size(plan->type);
@@ -24411,19 +24345,18 @@ MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   t.values = (double)mbi_value_bytes(plan);
   t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
   t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
-  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
-   */
+  /* A method without row ends is faster in f64; in f32 SCAN keeps up with the stream. */
   t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
   return t;
 }
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
- * the GPU. */
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
+ * converts on the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
-#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
 typedef struct mbi_values_scratch { /* in GPU memory */
@@ -24473,7 +24406,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* A form by columns reads the values and x, and writes their products. */
+    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
         : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
     if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
@@ -24484,7 +24417,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-/* ---- Looking at values ------------------------------------------------------------------- */
+/* ---- Search for forms -------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
     const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
@@ -24501,14 +24434,14 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
       sizeof search->against);
 }
 
-/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
- * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
+ * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
     mbi_devptr values, mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
   merbit_status status;
@@ -24529,7 +24462,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
     arguments.values = search->values;
     arguments.rows = csr->rows;
     arguments.nnz = csr->nnz;
-    arguments.wide = wide;
+    arguments.wide = plan->type == MERBIT_F64;
     arguments.keys = keys;
     arguments.distinct = distinct;
     arguments.against = against;
@@ -24545,29 +24478,27 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
   mbi_device_release(plan->context, search->columns);
 }
 
-/* Checks the elementwise forms for all values. */
+/* Checks for all values the forms that one value alone can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
-  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.asked = asked;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.asked = MBI_FORM(form);
   arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
       0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
@@ -24578,7 +24509,6 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
 /* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
-  uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
   mbk_forms_changes_arguments arguments;
@@ -24587,7 +24517,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   arguments.values = search->values;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
   status = mbi_values_launch(plan, search, "mbk_forms_changes",
       mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
@@ -24598,7 +24528,8 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return status;
 }
 
-/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
+/* Computes search->columns, and completes search->against by whether each nonzero has the value
+ * of its column. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -24629,7 +24560,8 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
       mbi_values_blocks(plan->device.nnz), 0, &differ_arguments) : status;
 }
 
-/* Finds out whether all values have a form that the sample has not ruled out. */
+/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
+ * tried. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, int *have) {
   *have = 0;
@@ -24692,7 +24624,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   mbk_forms_number_arguments number_arguments;
   mbk_forms_rows_arguments rows_arguments;
@@ -24727,7 +24659,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
-    shorten_arguments.half = half;
+    shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
         0, &shorten_arguments);
@@ -24767,8 +24699,8 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-/* Stores plan->device.values in the shortest of `forms` that they have. Needs
- * plan->nonempty. */
+/* Stores plan->device.values in the shortest of `forms` that they have. plan->nonempty must be
+ * set. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
@@ -24795,7 +24727,6 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 /* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
-// What the kernels of spmv/gpu/merbit/merbit.cu take, for the host and the device.
 typedef struct mbk_merbit_product_dual_arguments {
   MBK_POINTER(const MBK_TILE) tile_x, tile_y;
   MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
@@ -24828,7 +24759,6 @@ typedef struct mbk_merbit_fixup_arguments {
   mbk_u64 tiles, blocks;
   mbk_scalar alpha, beta;
 } mbk_merbit_fixup_arguments;
-// What the kernels of spmv/gpu/merbit/tile.cuh take, for the host and the device.
 typedef struct mbk_merbit_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows, nnz, tiles;
@@ -24863,8 +24793,8 @@ MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
- * per multiprocessor than this, smaller ones balance the work better. */
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. If there would be fewer
+ * such blocks per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
 /* Returns ceil(log2(value)) for value >= 1. */
@@ -25025,7 +24955,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
+  /* Also releases the arrays allocated with it. */
   mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -25074,9 +25004,10 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
 }
 
-/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
- * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
- * (3)). Not bitwise repeatable if a row spans three blocks. */
+/* Launches y = A x by the dual-buffer commit. y must be zero where blocks share rows (all zero
+ * before the first call). The product zeroes the same elements of z for the next call, which
+ * swaps the two (section 4.2 (3)). Results do not repeat bit for bit if a row spans three
+ * blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -25123,14 +25054,12 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_
 /* ==== >>spmv/gpu/scan/scan.h ============================================================== */
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
-// What the kernels of spmv/gpu/scan/build.cuh take, for the host and the device.
 typedef struct mbk_scan_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
   mbk_u64 nnz, tiles;
   MBK_POINTER(mbk_u32) row_ends, tile_row;
 } mbk_scan_build_arguments;
-// What the kernels of spmv/gpu/scan/fixup.cuh take, for the host and the device.
 typedef struct mbk_scan_fixup_arguments {
   MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;
@@ -25138,7 +25067,6 @@ typedef struct mbk_scan_fixup_arguments {
   mbk_u64 tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
-// What the kernels of spmv/gpu/scan/scan.cu take, for the host and the device.
 typedef struct mbk_scan_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -25150,7 +25078,6 @@ typedef struct mbk_scan_product_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
-// What the kernels of spmv/gpu/scan/whole.cu take, for the host and the device.
 typedef struct mbk_scan_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   MBK_POINTER(const mbk_u32) tile_row;
@@ -25170,24 +25097,23 @@ typedef struct mbk_scan_whole_arguments {
   mbk_scalar alpha, beta;
 } mbk_scan_whole_arguments;
 
-/* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
+/* SCAN: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* blocks own whole rows: block_start instead of a fix-up */
-  int dots;  /* products compute x'A x */
+  int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
+  int dots;  /* 1: products compute x'A x */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles before the tile that row
-                        * began */
-  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
+  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* The vector size from which a product computes x'A x for callers who want it. Rows must be
- * short and vectors so large that reading x and A x again would take longer than the sum costs
- * the product. */
+/* The vector size from which a product computes x'A x for callers who want it. It pays if rows
+ * are short, and if reading x and A x again would take longer than the sum adds to the
+ * product. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
@@ -25206,7 +25132,7 @@ MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Returns the nonzeros whose accumulators take 16 bytes. */
+/* Returns the number of accumulators that fit in 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
@@ -25216,7 +25142,7 @@ MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
+/* Returns 1 if values are stored per row or in a table. Looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
@@ -25246,7 +25172,7 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Computes what follows from the rows and from s->tiles, for every method on tiles of
+/* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
  * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -25265,15 +25191,15 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
- * rows. One warp is left for rows that reach past the block's tiles. */
+/* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
+ * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
- * and no row takes a block more than one round, and for larger matrices of short rows, whose
- * ends the fix-up would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
+ * row takes a block more than one round, or if a larger matrix has short rows, whose ends a
+ * fix-up would have to find. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -25352,7 +25278,7 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
       csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -25382,7 +25308,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  /* One warp is for rows that reach past the tiles. */
+  /* One warp is for rows that extend beyond the tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
@@ -25420,7 +25346,8 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* Gets the kernels of tiles whose rows cross them from the plan's program. */
+/* Gets from the plan's program the kernels that build the schedule and fix up rows across
+ * tiles. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
@@ -25457,13 +25384,12 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   mbk_scan_build_arguments arguments;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.nnz = plan->device.nnz;
   arguments.tiles = s->tiles;
   arguments.row_ends = s->row_ends;
@@ -25488,7 +25414,8 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. The kernels must have been
+ * loaded. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -25506,7 +25433,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes block_start. Needs the schedule. */
+/* Computes block_start. The schedule must have been built. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbk_scan_cut_arguments arguments;
@@ -25543,7 +25470,7 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
       (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+/* Returns the number of parts of x'A x that a product of the plan computes; 0 if it computes
  * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
@@ -25557,8 +25484,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
       2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
- * `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
+ * writes empty rows. `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -25584,7 +25511,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -25669,7 +25596,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product. To look values up is slower here than to stream them. */
+/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
@@ -25688,7 +25615,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
-// What the kernels of spmv/gpu/merge/merge.cu take, for the host and the device.
 typedef struct mbk_merge_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(mbk_u64) chunk_row;
@@ -25716,16 +25642,16 @@ typedef struct mbk_merge_fixup_arguments {
   mbk_scalar alpha, beta;
 } mbk_merge_fixup_arguments;
 
-/* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
+/* The state of MERGE: the merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
   int steps, threads, resident;
   int pack;   /* nonzeros that a lane loads at once */
   int rounds; /* chunks that a block takes, one after the other */
   uint64_t chunks, blocks;
-  void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  void *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
 } mbi_merge_path;
 
-/* Upper limits, for which no kernel needs more shared memory than every GPU grants. */
+/* Upper limits. Within them no kernel needs more shared memory than every GPU grants. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
@@ -25736,11 +25662,10 @@ enum { MBI_KNOB_MERGE_STEPS, MBI_KNOB_MERGE_ROUNDS };
 
 #endif
 
-/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
- * describes the method. */
+/* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
+ * the method. */
 
-/* ---- Encode: sizes, from the plan alone
- * ---------------------- */
+/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
@@ -25765,8 +25690,8 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
- * GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but too few blocks
+ * leave multiprocessors idle. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
@@ -25775,7 +25700,7 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
       : p->chunks > 8 * places                                            ? 2 : 1;
 }
 
-/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -25860,12 +25785,13 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
+/* Returns the bytes of chunk_row, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
+/* Returns the bytes of a product's scratch: chunk_row, then each chunk's first sum and
+ * carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0 ? mbi_merge_begin_bytes(plan) +
@@ -25956,7 +25882,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_pat
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
-// What the kernels of spmv/gpu/rows/rows.cu take, for the host and the device.
 typedef struct mbk_rows_product_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -25968,7 +25893,7 @@ typedef struct mbk_rows_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_rows_product_arguments;
 
-/* Lanes per row (spmv/gpu/rows/rows.cu). */
+/* The state of ROWS: spmv/gpu/rows/rows.cu. */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;
@@ -26015,8 +25940,8 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
-/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
- * x. */
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -26117,22 +26042,22 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-/* Returns whether all that a product does is to gather doubles, each from a sector of its own,
- * for lanes of which half are busy. */
+/* Returns whether a product consists of gathers of doubles, each from a sector of its own, by
+ * lanes of which half are busy. */
 static int mbi_rows_gather(const merbit_plan *plan) {
   return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
       plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-/* Returns the seconds of a product. Lanes of a row load what does not lie side by side, which
- * counts little beside gathers that all miss; then no launch has to follow, and nothing is made
- * (ones on an H200: 143 us for 145 where columns lie anywhere; but 121 for 91 of roads, which
- * share sectors). */
+/* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
+ * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
+ * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
+ * which share sectors). */
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
-    return HUGE_VAL; /* more than half of the lanes would idle */
+    return HUGE_VAL; /* more than half of the lanes would be idle */
   }
   return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
 }
@@ -26145,7 +26070,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows
 /* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
-// What the kernels of spmv/gpu/sliced/build.cuh take, for the host and the device.
 typedef struct mbk_sliced_order_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
@@ -26173,7 +26097,6 @@ typedef struct mbk_sliced_fill_arguments {
   MBK_POINTER(mbk_u16) columns;
   MBK_POINTER(MBK_VALUE) sliced_values;
 } mbk_sliced_fill_arguments;
-// What the kernels of spmv/gpu/sliced/sliced.cu take, for the host and the device.
 typedef struct mbk_sliced_product_arguments {
   MBK_POINTER(const mbk_u32) slice_start, column_start;
   MBK_POINTER(const mbk_u16) pages;
@@ -26187,10 +26110,10 @@ typedef struct mbk_sliced_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_sliced_product_arguments;
 
-/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
+/* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
 typedef struct mbi_sliced {
   int unroll, threads;
-  int sorted; /* rows sorted by length within windows */
+  int sorted; /* 1: rows are sorted by length within windows */
   uint64_t slices, blocks;
   uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
@@ -26199,8 +26122,8 @@ typedef struct mbi_sliced {
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
-#define MBI_PAGE_SET \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
+/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
+#define MBI_PAGE_SET 65
 
 /* SLICED's knobs: loads of 16 bytes of values that a lane keeps in flight; 1 to leave rows in
  * their order. */
@@ -26224,7 +26147,8 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
   return wish != 0 ? wish : 2;
 }
 
-/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
+/* Returns the critical path in seconds: a lane walks the longest row, loading columns and
+ * values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -26254,7 +26178,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX ||
@@ -26416,7 +26340,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
+  /* Also releases the arrays allocated with it. */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -26470,7 +26394,7 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, if at least half of the slots are filled. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
@@ -26491,7 +26415,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
-// What the kernels of spmv/gpu/binned/binned.cu take, for the host and the device.
 typedef struct mbk_binned_multiply_arguments {
   MBK_POINTER(const mbk_u32) items;
   MBK_POINTER(const mbk_u16) strip_col;
@@ -26515,7 +26438,6 @@ typedef struct mbk_binned_sum_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_binned_sum_arguments;
-// What the kernels of spmv/gpu/binned/build.cuh take, for the host and the device.
 typedef struct mbk_binned_count_arguments {
   MBK_POINTER(const mbk_i32) col_ind;
   mbk_u64 nnz;
@@ -26550,14 +26472,14 @@ typedef struct mbk_binned_fill_arguments {
   mbk_u32 again;
 } mbk_binned_fill_arguments;
 
-/* The binned product: the scan's schedule, and the runs of nonzeros
+/* The state of BINNED: SCAN's schedule, and the runs of nonzeros
  * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
   mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
-  int warp_tiles;                /* tiles of a warp in a part */
-  uint64_t strip, part_nonzeros; /* columns; nonzeros */
+  int warp_tiles;                /* tiles per warp and part */
+  uint64_t strip, part_nonzeros; /* in columns; in nonzeros */
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* groups of 32 bytes of products: in all, and of the largest
+  uint64_t groups, part_groups; /* groups of 32 bytes of products: in total, and in the largest
                                  * part */
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
@@ -26565,9 +26487,8 @@ typedef struct mbi_binned {
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM \
-  4096u /* groups of an item of phase 1: enough to pay for its strip of \
-         * x */
+/* Groups of an item of phase 1: enough to pay for its strip of x. */
+#define MBI_BINNED_ITEM 4096u
 
 /* BINNED's knobs: columns of a strip, divided by 1024; tiles of a warp in a part. */
 enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
@@ -26583,8 +26504,8 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_WIDE_SHARED \
-  229376u /* bytes of shared memory that wide strips and parts need */
+/* Bytes of shared memory that wide strips and parts need. */
+#define MBI_BINNED_WIDE_SHARED 229376u
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
@@ -26592,8 +26513,8 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
 
 /* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
  * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
- * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
- * block gets half. */
+ * makes longer runs; it is chosen if short runs would be mostly padding. A GPU with little
+ * shared memory per block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -26624,14 +26545,14 @@ MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t gr
       mbi_type_size(plan->type) + groups * 32;
 }
 
-/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
- * the part's columns. */
+/* Returns the bytes of shared memory for filling a part: three words per strip, and the part's
+ * columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
       mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -26706,7 +26627,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
       MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Uploads an array of the host. */
+/* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
     const char *what, mbi_devptr *target) {
   MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
@@ -26757,9 +26678,8 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
- * a word of each strip, and for one of each part and one more; `host` has space for the items
- * too. */
+/* Counts the runs and orders them for phase 1. `groups` and `host` have space for a word per
+ * strip, and for a word per part and one more; `host` also has space for the items. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -26813,8 +26733,8 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item for each strip and one for each full one; each of an item's groups holds a
-   * nonzero. */
+  /* There is at most one item per strip and one per full item, and each of an item's groups
+   * holds a nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -26838,12 +26758,11 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 /* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
-  uint32_t strips = (uint32_t)b->strips;
   mbk_binned_fill_arguments arguments;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
   arguments.nnz = plan->device.nnz;
-  arguments.strips = strips;
+  arguments.strips = (uint32_t)b->strips;
   arguments.runs = b->runs;
   arguments.part_start = b->part_start;
   arguments.strip_col = b->strip_col;
@@ -26859,7 +26778,7 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* Stores the matrix in strips, in the order found before. */
+/* Stores the matrix in strips, in the order of the runs. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -26872,7 +26791,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
       b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  /* The last tile's words are loaded, even those without a nonzero. */
+  /* The last tile's words are all loaded, also those without a nonzero. */
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
@@ -26915,8 +26834,8 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
- * 32 bytes. */
+/* Returns the bytes of a product's scratch: the tiles' carries, then the products, which begin
+ * at a multiple of 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -26991,8 +26910,8 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
       mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Products are written and read; reads and writes mixed reach
- * three quarters of the rate. */
+/* Returns the seconds of a product. Products are written and read; mixed reads and writes reach
+ * three quarters of the bandwidth. */
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
@@ -27007,7 +26926,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
-// What the kernels of spmv/gpu/bsr/bsr.cu take, for the host and the device.
 typedef struct mbk_bsr_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
   MBK_POINTER(const mbk_i32) columns;
@@ -27027,7 +26945,6 @@ typedef struct mbk_bsr_fixup_arguments {
   mbk_u64 tiles, empty_rows, rows;
   mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
-// What the kernels of spmv/gpu/bsr/build.cuh take, for the host and the device.
 typedef struct mbk_bsr_schedule_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
@@ -27057,14 +26974,15 @@ typedef struct mbk_bsr_fill_arguments {
 
 #define MBI_BSR_KERNELS 6
 
-/* Tiles of blocks: spmv/gpu/bsr/bsr.cu describes the layout. */
+/* The state of BSR: tiles of blocks. spmv/gpu/bsr/bsr.cu describes the layout. */
 typedef struct mbi_bsr_tiles {
   int block_rows, block_cols;
-  int edge;                  /* the last column of blocks reaches past the matrix */
+  int edge;                  /* 1: the last column of blocks extends beyond the matrix */
   int split, lane_cols;      /* lanes per row of a block, and the columns of each */
   int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
-  int together, slot_blocks; /* blocks that a slot loads at once, and takes in a tile */
-  int shuffled;              /* lanes of a slot load x together and pass it on by shuffles */
+  int together, slot_blocks; /* blocks of a slot: those loaded at once, and those in a tile */
+  int shuffled;              /* 1: the lanes of a slot load x together and pass it on by
+                              * shuffles */
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
@@ -27089,9 +27007,10 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
 
-/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
+/* Bytes of entries that a lane has in flight, and that it has in a tile. Measured on an
+ * H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -27103,7 +27022,7 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
+/* Returns the least power of two of blocks for which a lane's entries fill whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -27128,7 +27047,7 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
+/* Returns the elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
       : t->lane_cols % (16 / size) != 0                                            ? 2
@@ -27168,8 +27087,8 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
- * longer; few blocks are dealt to more warps. */
+/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
+ * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -27184,7 +27103,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
+/* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -27236,8 +27155,8 @@ MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 }
 
 /* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
-/* Block products on the host: builds the tiles of blocks, places new values, launches the
- * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+/* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
+ * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -27287,11 +27206,10 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
 /* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   mbk_bsr_schedule_arguments arguments;
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.blocks = plan->device.nnz;
   arguments.words = t->words;
   arguments.slots = slots;
@@ -27312,7 +27230,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both stay: new values are placed by the first. */
+ * of lanes. Both are kept: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -27336,21 +27254,20 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
       t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order that products read. An array of the
- * plan's own is then released. */
+/* Copies the blocks in plan->device.values into the order in which products read them. Releases
+ * an array that the plan owns. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
-  uint64_t cols = (uint64_t)plan->bsr.view.cols;
   mbk_bsr_fill_arguments arguments;
   merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
@@ -27415,8 +27332,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
- * caller runs mbi_bsr_destroy. */
+/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
+ * failure the caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -27456,7 +27373,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   mbk_bsr_fixup_arguments arguments;
   arguments.slot_row = t->slot_row;
@@ -27467,7 +27383,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments.y = y;
   arguments.tiles = t->tiles;
   arguments.empty_rows = t->empty_rows;
-  arguments.rows = rows;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, t->kernels[4], "mbk_bsr_fixup",
@@ -27480,7 +27396,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
   merbit_status status;
@@ -27494,8 +27409,8 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.y = y;
   arguments.firsts = carries;
   arguments.tails = tails;
-  arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
@@ -27526,7 +27441,6 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
 /* ==== >>spmv/gpu/cb/cb.h ================================================================== */
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
-// What the kernels of spmv/gpu/cb/cb.cu take, for the host and the device.
 typedef struct mbk_cb_product_arguments {
   MBK_POINTER(const mbk_u64) task_block;
   MBK_POINTER(const mbk_u32) task_target;
@@ -27552,7 +27466,7 @@ typedef struct mbk_cb_fixup_arguments {
 /* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {
   int threads, aggregated;
-  uint64_t limit; /* steps of a warp at most */
+  uint64_t limit; /* the most steps of a warp */
   uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
   mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
   mbi_devptr task_block, task_target, split_strip, split_part;
@@ -27561,21 +27475,20 @@ typedef struct mbi_cb {
 
 enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_SIDE 16
-#define MBI_CB_SPARSE 32 /* entries below which a block is super-sparse */
+#define MBI_CB_SPARSE 32 /* a block with fewer entries is super-sparse */
 #define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
 /* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. The steps are the kernel's: in COO the doublings
- * until a segmented scan of 16 spans the longest row, in CSR the longest row. Widths: 0,
- * columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
+ * offset of its data in units of 8 bytes. Steps are those of the kernel: in COO the doublings
+ * until a segmented scan of 16 spans the longest row, in CSR the length of the longest row.
+ * Widths: 0, columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
 #define MBI_CB_WORD(count, form, steps, width, offset) \
   ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | \
    (uint64_t)(width) << 20 | (offset) / 8 << 22)
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE \
-  4                            /* empty blocks after the last one, because the kernel reads \
-                                * ahead */
+/* Empty blocks after the last one, because the kernel reads ahead. */
+#define MBI_CB_SPARE 4
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;
   uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
@@ -27590,11 +27503,12 @@ typedef struct mbi_cb_strip { /* counts, then starts */
   uint64_t blocks, bytes, sparse;
 } mbi_cb_strip;
 typedef struct mbi_cb_options {
-  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
+  double aggregate;          /* the least share of super-sparse blocks for which columns are
+                              * aggregated */
   uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
   uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
   int processors;            /* multiprocessors of the GPU */
-  int weighed;               /* below coo_max, CSR if COO would take longer */
+  int weighed;               /* 1: below coo_max a block is CSR if COO would take longer */
 } mbi_cb_options;
 typedef struct mbi_cb_build {
   const merbit_view *from; /* host CSR, 32-bit columns */
@@ -27618,12 +27532,12 @@ typedef struct mbi_cb_cursor {
   uint64_t from, to; /* the block's keys */
 } mbi_cb_cursor;
 
-/* How strips are dealt to warps, in place of the paper's priority queue (section 3.4), which
- * scatters neighbours over the GPU. Strips go to warps in their order, as many to each as keep
- * it within `limit` steps, or one strip of up to `cut` steps; a longer strip is cut into parts,
- * a warp each. The GPU deals thread blocks to free multiprocessors, which is list scheduling:
- * the last one ends within the mean load plus one thread block's, the bound of the queue too
- * (Graham, SIAM J. Appl. Math. 17, 1969). */
+/* How strips are assigned to warps, in place of the paper's priority queue (section 3.4), which
+ * scatters neighbours over the GPU. Strips go to warps in their order: each warp takes as many
+ * as keep it within `limit` steps, or one strip of up to `cut` steps. A longer strip is cut
+ * into parts, one per warp. The GPU assigns thread blocks to free multiprocessors, which is
+ * list scheduling: the last one ends within the mean load plus one thread block's, which is
+ * also the bound of the queue (Graham, SIAM J. Appl. Math. 17, 1969). */
 #define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
 #define MBI_CB_LEAST_LIMIT 20
 
@@ -27642,21 +27556,21 @@ enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_C
  *
  * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that exist, so that absent entries take no space and meet no x.
- * Duplicates all stay. Sparse blocks whose rows are nearly even are CSR too. A strip has an
- * even number of blocks, two at least, and the last may be an empty COO block: a warp takes two
- * at once, and visits every strip.
+ * 256 bits and the values that exist, so absent entries take no space and are not multiplied.
+ * All duplicates are kept. Sparse blocks whose rows have nearly equal lengths are CSR too. A
+ * strip has an even number of blocks, at least two, and the last may be an empty COO block: a
+ * warp takes two at once, and visits every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
- *   COO    a byte for each entry, row | column << 4, sorted by row; the values
+ *   COO    a byte per entry, row | column << 4, sorted by row; the values
  *   CSR    16 bytes, where each row begins; then as COO
- *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
- *          order of the bits */
+ *   dense  16 half words, one per column, with a bit for each row that has an entry; the
+ *          values in the order of the bits */
 
-/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
+/* The number of entries of a lane's row in CSR that take as long as 16 entries in COO. */
 #define MBI_CB_EVEN 8
-#define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
+#define MBI_CB_CROWDED 255 /* the most entries of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
@@ -27680,7 +27594,7 @@ MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
 }
 
-/* Returns the first strip of a task. Entries and rows are dealt evenly. */
+/* Returns the first strip of a task. Tasks have about equal numbers of entries and rows. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
@@ -27878,7 +27792,7 @@ MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
 }
 
 /* ==== >>spmv/gpu/cb/fill.c  blocks of 16 x 16: a second pass, and who multiplies which ==== */
-/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+/* Fills CB-SpMV's blocks and assigns the strips to warps. spmv/gpu/cb/build.c describes the
  * storage. */
 
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
@@ -28008,10 +27922,10 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-/* Parts of a strip at most: the fix-up adds them one after the other. */
+/* The most parts of a strip: the fix-up adds them up one after the other. */
 #define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* a shorter part costs more in the fix-up than it gains */
 
 /* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
@@ -28096,7 +28010,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   }
 }
 
-/* ---- The whole --------------------------------------------------------------------------- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
@@ -28193,7 +28107,7 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return status;
 }
 
-/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
+/* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
  * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
@@ -28265,14 +28179,15 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+/* Returns 1 if the host arrays of the plan's CSR can be read. That is so only while the plan is
  * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
 /* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
- * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
+ * if they can be read, else copies. The caller runs mbi_cb_host_release afterwards, on failure
+ * too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
@@ -28521,7 +28436,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_creat
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
-// What the kernels of spmv/gpu/hubs/build.cuh take, for the host and the device.
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;
@@ -28536,7 +28450,6 @@ typedef struct mbk_hubs_encode_arguments {
   MBK_POINTER(const mbk_i32) code;
   MBK_POINTER(mbk_i32) codes;
 } mbk_hubs_encode_arguments;
-// What the kernels of spmv/gpu/hubs/hubs.cu take, for the host and the device.
 typedef struct mbk_hubs_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) codes;
@@ -28551,11 +28464,11 @@ typedef struct mbk_hubs_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_hubs_product_arguments;
 
-/* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
+/* The state of HUBS: SCAN's schedule and the hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t capacity;      /* hubs that fit in shared memory */
-  uint32_t count;         /* hubs that there are */
+  uint64_t capacity;      /* the number of hubs that fit in shared memory */
+  uint32_t count;         /* the number of hubs found */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
@@ -28576,8 +28489,8 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_KILOBYTES \
-  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+/* Kilobytes of x in shared memory; the rest of it serves as L1. */
+#define MBI_HUBS_KILOBYTES 160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
@@ -28589,7 +28502,7 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -28658,8 +28571,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
-  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
-   * would cost as much as a product. */
+  /* The codes overwrite the counts, and the number of hubs overwrites the first bin after them:
+   * an allocation would take as long as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
@@ -28766,8 +28679,8 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses
- * by them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
+/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
+ * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
@@ -28784,7 +28697,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
 /* ==== >>spmv/gpu/many/many.h ============================================================== */
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
-// What the kernels of spmv/gpu/many/copies.cuh take, for the host and the device.
 typedef struct mbk_many_collect_arguments {
   MBK_POINTER(const MBK_VECTOR) x;
   mbk_u64 ldx, cols;
@@ -28799,7 +28711,6 @@ typedef struct mbk_many_spread_arguments {
   mbk_u64 ldy;
   mbk_scalar alpha, beta;
 } mbk_many_spread_arguments;
-// What the kernels of spmv/gpu/many/many.cu take, for the host and the device.
 typedef struct mbk_many_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -28820,7 +28731,6 @@ typedef struct mbk_many_fixup_arguments {
   mbk_u64 ldy, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
-// What the kernels of spmv/gpu/many/rows.cu take, for the host and the device.
 typedef struct mbk_rows_many_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -28832,22 +28742,22 @@ typedef struct mbk_rows_many_arguments {
   mbk_scalar alpha, beta;
 } mbk_rows_many_arguments;
 
-/* Several vectors at once: the scan's schedule, and how lanes share columns of X
+/* The state of MANY: SCAN's schedule, and how lanes share columns of X
  * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int width;              /* columns that are multiplied: the vectors, and padding in copies */
   int span;               /* columns that a lane loads at once */
   int team;               /* lanes per nonzero */
   int words;              /* nonzeros of a run, divided by 32 */
   int piece;              /* nonzeros of a run that are staged at once */
-  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0: runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Bytes of host memory through which pieces pass that are not contiguous. */
+/* Bytes of the host buffer for pieces that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
 /* MANY's knobs: nonzeros of a run, divided by 32, which also asks for runs where rows are even;
@@ -28872,8 +28782,8 @@ MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
 }
 
 /* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
- * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
- * beside the matrix. */
+ * a whole row, up to a warp), and the length of a run, so that the carries of tiles are small
+ * compared to the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -28930,13 +28840,13 @@ static int mbi_many_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Finished rows that a lane holds. */
+/* The number of finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
 /* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
- * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
- * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
- * 2. At least 16 nonzeros of each run are staged. */
+ * runs, except for few vectors) and its finished rows two or four KiB: the L1 cache needs the
+ * rest. In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then,
+ * else 2 KiB. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
@@ -28965,17 +28875,18 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* Returns the critical path: a team walks a row whose columns and values are staged. */
+/* Returns the critical path in seconds: a team walks a row whose columns and values are
+ * staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
- * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
- * streaming the matrix; plan_desc.tuning with `run` asks for runs. Wider rows of X are faster
- * by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take
- * 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+/* Returns the nonzeros that a warp stages if products go by rows, or 0 if they go by runs.
+ * Products go by rows if rows of X are narrow, rows of A have nearly equal lengths, and none
+ * takes longer than streaming the matrix. If plan_desc.tuning sets `run`, they go by runs.
+ * Wider rows of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4,
+ * 8 and 16 vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
@@ -29067,8 +28978,8 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once =============================== */
-/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
- * and spmv/gpu/many/rows.cu describe the two methods. */
+/* MANY on the host, the product of several vectors: kernels, scratch and launches.
+ * spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu describe its two methods. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -29208,7 +29119,7 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
       (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, &arguments);
 }
 
-/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
+/* Launches the product for X and Y in row order. Sums that go to a copy are not scaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
@@ -29320,18 +29231,19 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
       plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
+/* This method has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading
+ * dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
     mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL,
     MBI_FORMS_CHEAP, NULL, 0, NULL, "run unroll"};
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
-/* Calls of the plan's method. Where values are the same throughout each column, x is
- * multiplied by them before a product, which then takes all as ones. */
+/* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
+ * by them before a product, which then takes all values as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* Returns the offset of the scaled x in a product's scratch, behind the carries. */
+/* Returns the offset of the scaled x in a product's scratch, after the carries. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
       MBI_COLUMNS_ALIGNMENT;
@@ -29344,7 +29256,7 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
       : plan->cuda->carry_bytes(plan);
 }
 
-/* Forgets what a method made on a device that is lost. */
+/* Clears the pointers to what a method made on a device that is lost. */
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   mbi_release(plan->context, plan->state);
   plan->state = NULL;
@@ -29367,7 +29279,7 @@ MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
       : status;
 }
 
-/* Releases what mbi_method_create made; the plan may then take another method. */
+/* Releases what mbi_method_create made. The plan may then take another method. */
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   if (plan->state != NULL) {
     plan->cuda->destroy(plan);
@@ -29397,8 +29309,8 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
 }
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
- * new values to them. */
+/* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
+ * new values to the blocks. */
 
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
@@ -29406,14 +29318,14 @@ MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
- * nonzero. */
+/* Returns whether the matrix was found to consist of full blocks and has a stored value for
+ * each nonzero. */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
       plan->device.values != 0;
 }
 
-/* Returns the seconds of a product by full blocks. */
+/* Returns the seconds of a product of full blocks. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
@@ -29433,7 +29345,8 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
+/* Makes plan->bsr and plan->device describe `blocks` blocks, and allocates their columns and
+ * offsets. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
     uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
@@ -29492,8 +29405,8 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
       (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
- * block. */
+/* Sets plan->device.values to the values at `from`. They come in the order of the CSR and are
+ * stored block by block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
@@ -29512,8 +29425,8 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
       "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
- * `put`. */
+/* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
+ * CSR. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
@@ -29524,7 +29437,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  /* On failure, so that the next values find an array of their own size. */
+  /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
@@ -29539,7 +29452,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+/* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -29571,11 +29484,11 @@ MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Gives the plan its CSR back, or what is left of it. */
+/* Gives the plan its CSR back, as far as it is still there. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* no blocks were made, or they are gone */
+    return; /* no blocks were made, or they have been destroyed */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
@@ -29588,8 +29501,9 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
-/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
+/* Extracts blocks from a CSR in GPU memory. Blocks with holes get masks. The result has the
+ * arrays that matrix/blocks.c makes on the CPU. Columns must ascend in each row; duplicates are
+ * added up. */
 
 /* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
 #define MBI_EXTRACT_CHUNK 1024
@@ -29635,15 +29549,14 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
- * it if `windows` is 0. */
+/* Counts the blocks of a shape into answer number `answer`: in windows of the matrix, or in all
+ * of it if `windows` is 0. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
     int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
   uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
@@ -29658,8 +29571,8 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = block_rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)shape->block_cols;
   arguments.group = group;
   arguments.windows = parts;
   arguments.spans = spans;
@@ -29743,14 +29656,13 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
+/* Writes columns, masks and values, each unless its address is 0. Values come from `from`; if
+ * that is 0 they are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
-  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   mbk_extract_fill_arguments arguments;
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
@@ -29758,11 +29670,11 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = plan->device.rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)plan->bsr.view.block_cols;
   arguments.group = group;
   arguments.block_ptr = plan->device.row_ptr;
-  arguments.large = large;
+  arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
   arguments.block_col = columns;
   arguments.masks = masks;
   arguments.blocks = values;
@@ -29771,8 +29683,8 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
       256, 0, NULL, &arguments);
 }
 
-/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
- * read, and not cleared. */
+/* Allocates plan->device.values and sets it to zero unless blocks are full or have masks. What
+ * masks leave out is never read. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -29803,7 +29715,6 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
-  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
   merbit_status status;
@@ -29814,7 +29725,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
-  offsets_arguments.large = large;
+  offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
   return status == MERBIT_OK
       ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
@@ -29822,7 +29733,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
       8 * sizeof(uint64_t), NULL, &offsets_arguments) : status;
 }
 
-/* Makes plan->device and plan->bsr from counted blocks. */
+/* Makes plan->device and plan->bsr from the counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
     const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -29843,7 +29754,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  /* Holes and duplicates turn a pattern into numbers. */
+  /* With holes or duplicates a pattern needs stored values. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
     MBI_TRY(mbi_extract_allocate_values(plan));
   }
@@ -29851,7 +29762,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Counts the blocks of each row of blocks, and builds what follows from that. */
+/* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
@@ -29865,7 +29776,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
+/* Finds a shape if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -29888,7 +29799,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -29897,7 +29808,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* Makes the blocks on the host, which sorts the rows. */
+/* Makes the blocks on the host, where the rows are sorted. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
@@ -29942,8 +29853,8 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
-/* BSR as a method. The blocks are those of the view; or extracted from a CSR, if the user asks
- * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists, if AUTO
+/* The method BSR. Its blocks are those of the view; or extracted from a CSR if the user asks
+ * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists if AUTO
  * takes BSR (spmv/stages/full_blocks.c). */
 
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
@@ -29972,18 +29883,20 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     mbi_extracted_cost,    MBI_MAKING_FORM,        NULL, "blocks shuffle"};
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
-/* y = alpha A x + beta y by the lower triangle of A, which streams half the bytes: an entry
- * a(i, j) below the diagonal adds a(i, j) x(j) to row i and a(i, j) x(i), or its negative, to
- * row j. Rows come in order, so that a row's own sum is the first to be stored. Each task takes
- * whole rows, of as many entries; what it adds to rows of earlier tasks goes to a part of its
- * own, which the tasks of those rows add in order: the same number of tasks gives the same
- * bits. Such parts are short where a matrix has a band. */
+/* SYMMETRIC: y = alpha A x + beta y from the lower triangle of A, which halves the bytes read.
+ * An entry a(i, j) below the diagonal adds a(i, j) x(j) to row i and a(i, j) x(i), or its
+ * negative, to row j. Rows are taken in order, so the first value stored for a row is its own
+ * sum. Each task takes whole rows, with about equal numbers of entries. What it adds to rows of
+ * earlier tasks goes to a buffer of its own; the tasks of those rows add the buffers in order.
+ * So the same number of tasks gives the same bits. The buffers are short if the matrix has a
+ * narrow band. */
 
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
   return plan->symmetric.parts + plan->tasks + 1;
 }
 
-/* Where the part of each task begins in its scratch, behind the sums of all rows. */
+/* Returns, for each task, where its buffer begins in the scratch. The sums of all rows come
+ * first. */
 static int64_t *mbi_symmetric_offsets(const merbit_plan *plan) {
   return plan->symmetric.parts + 2 * (plan->tasks + 1);
 }
@@ -29992,7 +29905,7 @@ MBI_INTERNAL size_t mbi_symmetric_scratch_bytes(const merbit_plan *plan) {
   return (size_t)mbi_symmetric_offsets(plan)[plan->tasks] * mbi_type_size(plan->type);
 }
 
-/* The least column of the task's rows, which ascend; or its first row, if that is less. */
+/* Returns the least column of rows [row, last), which are sorted, or `row` if that is less. */
 MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, int64_t last) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t least = row;
@@ -30006,7 +29919,7 @@ MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, in
   return least;
 }
 
-/* Entries of rows of other tasks that `tasks` of them would keep apart. */
+/* Returns the total length of the buffers that `tasks` tasks need. */
 MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   int64_t sum = 0;
   int task;
@@ -30017,7 +29930,7 @@ MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   return sum;
 }
 
-/* plan->csr, a lower triangle with ascending rows, for its tasks. */
+/* Cuts plan->csr, a lower triangle with sorted rows, into tasks. */
 MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   int64_t at = csr->rows;
@@ -30049,10 +29962,11 @@ typedef struct mbi_symmetric_call_f64 {
   const merbit_plan *plan;
   const double *x;
   double alpha, beta;
-  double *y, *sums, *scratch; /* sums: y itself where beta is zero */
+  double *y, *sums, *scratch; /* sums: y itself if beta is zero */
 } mbi_symmetric_call_f64;
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i32_f64(
     const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30132,7 +30046,8 @@ static void mbi_symmetric_rows_i32_f64(
   }
 }
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i64_f64(
     const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30232,7 +30147,7 @@ static void mbi_symmetric_task_f64(void *argument, int task) {
   }
 }
 
-/* What later tasks have for the rows of this one; then alpha and beta. */
+/* Adds the buffers of later tasks to this task's rows, then applies alpha and beta. */
 static void mbi_symmetric_finish_f64(void *argument, int task) {
   const mbi_symmetric_call_f64 *call = (const mbi_symmetric_call_f64 *)argument;
   const merbit_plan *plan = call->plan;
@@ -30287,10 +30202,11 @@ typedef struct mbi_symmetric_call_f32 {
   const merbit_plan *plan;
   const float *x;
   float alpha, beta;
-  float *y, *sums, *scratch; /* sums: y itself where beta is zero */
+  float *y, *sums, *scratch; /* sums: y itself if beta is zero */
 } mbi_symmetric_call_f32;
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i32_f32(
     const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30370,7 +30286,8 @@ static void mbi_symmetric_rows_i32_f32(
   }
 }
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
+/* Multiplies rows [row, last) of a task whose first row is `row`. All pointers are shifted by
+ * the base. */
 static void mbi_symmetric_rows_i64_f32(
     const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30470,7 +30387,7 @@ static void mbi_symmetric_task_f32(void *argument, int task) {
   }
 }
 
-/* What later tasks have for the rows of this one; then alpha and beta. */
+/* Adds the buffers of later tasks to this task's rows, then applies alpha and beta. */
 static void mbi_symmetric_finish_f32(void *argument, int task) {
   const mbi_symmetric_call_f32 *call = (const mbi_symmetric_call_f32 *)argument;
   const merbit_plan *plan = call->plan;
@@ -30530,7 +30447,9 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
         *(const double *)beta, (double *)y); }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL, NULL};
+MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {
+    mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL,
+    NULL, NULL, NULL};
 
 /* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
 /* The table of methods, written from METHODS of gen/tables.py. */
@@ -30562,12 +30481,12 @@ static const mbi_method mbi_methods[] = {
      MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
 
-/* Returns row i of the table, or NULL behind the last one. */
+/* Returns row i of the table, or NULL after the last one. */
 MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {
   return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-/* Returns the row of a method, or NULL for a number that is none. */
+/* Returns the row of a method, or NULL if there is no such method. */
 MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
   size_t i = 0;
   while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
@@ -30576,12 +30495,12 @@ MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
   return mbi_method_row(i);
 }
 
-/* Returns whether a number is a method's. */
+/* Returns whether there is a method with that number. */
 MBI_INTERNAL int mbi_method_known(merbit_method method) {
   return mbi_method_find(method) != NULL;
 }
 
-/* Returns whether a method runs on CUDA, or on the CPU; AUTO does on both. */
+/* Returns whether a method runs on CUDA, or on the CPU. AUTO runs on both. */
 MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
   return method == MERBIT_METHOD_AUTO ||
@@ -30593,7 +30512,7 @@ MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
   return mbi_method_find(method)->name;
 }
 
-/* Returns the name that users write; of a method for comparison its short name. */
+/* Returns the name that users write, or the short name of a study method. */
 MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
   return mbi_method_find(method)->identifier;
 }
@@ -30610,8 +30529,8 @@ MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) 
   plan->cuda = plan->row->cuda;
 }
 
-/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors, other
- * semirings and mixed types have one product each, which MERGE and REFERENCE share. */
+/* Takes a method on the CPU: sets plan->method, plan->row and plan->cpu. Several vectors,
+ * semirings and mixed types have one product each, which all methods share. */
 MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method
@@ -30620,13 +30539,14 @@ MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
 }
 
 /* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
- * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
- * by the structure's hash and the device. */
+/* AUTO by measuring. If thousands of products will follow, the best two or three methods are
+ * built in turn and timed on the matrix itself. The answer is kept on disk beside the cubins,
+ * by a hash of the structure and by the device. */
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
-/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+/* Adds a candidate. Keeps the MBI_MEASURE_MOST fastest ones, the fastest first. Returns their
+ * number. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
     int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
@@ -30643,8 +30563,9 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Adds the methods to measure for a small matrix. Launches and latency decide there, which no
- * forecast knows. One of full blocks is so large that rows may cross thread blocks. */
+/* Adds the methods to measure for a small matrix. There launches and latency decide, which no
+ * forecast contains. With full blocks such a matrix is so large that rows may cross thread
+ * blocks. */
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
@@ -30660,8 +30581,8 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
   return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
 }
 
-/* Lists the methods to measure. Of a large matrix: those whose forecast is at most 1.5 times
- * the least. Returns their number. */
+/* Lists the methods to measure. For a large matrix these are the methods whose forecast is at
+ * most 1.5 times the least. Returns their number. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
@@ -30683,11 +30604,11 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
 
 /* ---- Timing ------------------------------------------------------------------------------ */
 
-/* Seconds of a product of the plan as it is made now. */
+/* Measures the seconds of a product of the plan in its present form. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
     mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
-   * -O3 sees it. */
+  /* The second parts are for mbi_scalar_zero, which would read both parts of a complex number;
+   * gcc -O3 warns otherwise. */
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
@@ -30723,8 +30644,8 @@ static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
   plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
 }
 
-/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
- * or the memory does not allow is infinitely slow. */
+/* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix or the
+ * memory does not allow the candidate, its time is infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
     mbi_devptr y) {
   merbit_context *context = plan->context;
@@ -30751,7 +30672,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* All of them, on vectors of zeros. */
+/* Times all candidates, on vectors of zeros. */
 static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
@@ -30770,9 +30691,9 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* ---- Memory ------------------------------------------------------------------------------ */
+/* ---- Stored answers ---------------------------------------------------------------------- */
 
-/* The key of the matrix's answer on this device, or NULL. */
+/* Makes the key of the matrix's answer on this device; NULL on failure. */
 static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
@@ -30795,7 +30716,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   return status;
 }
 
-/* Whether an answer from disk is one that this version could have given. */
+/* Returns whether an answer from disk could have been written by this version. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
     size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
@@ -30842,7 +30763,8 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-/* Sets plan->method, SCAN's knob `whole` and plan->why. Needs plan->nonempty, sampled. */
+/* Sets plan->method, SCAN's knob `whole` and plan->why. plan->nonempty must be set and sampled.
+ */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
@@ -30871,10 +30793,11 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-/* The method of a plan on CUDA. */
+/* Chooses the method of a plan on CUDA. */
 
-/* Returns whether `expected_calls` products that take `then` seconds each instead of `now` make
- * up for building the method's form. Memory that need not be asked for makes that cheaper. */
+/* Returns whether the method's faster products make up for building its form. A product takes
+ * `now` seconds with SCAN and `then` with the method; `expected_calls` products will follow.
+ * Building is cheaper if the plan has an arena, because no memory is allocated. */
 static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
     double then) {
   const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
@@ -30908,32 +30831,33 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* Returns the products from which on looking for full blocks in a small matrix pays: building
- * them takes 0.4 ms, and on an H200 blocks of floats save 3 us a product, of doubles a third of
- * that. */
+/* Returns the number of products from which it pays to search a small matrix for full blocks.
+ * Building them takes 0.4 ms. On an H200 blocks of floats save 3 us per product, blocks of
+ * doubles a third of that. */
 static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-/* Returns whether a look at the matrix would take longer than it saves. */
+/* Returns whether inspecting the matrix would take longer than a better choice saves. */
 MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
-/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
+/* Returns whether slices may pay: they need little padding, and no lane walks its row for
+ * longer than SCAN takes. */
 static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
- * its lanes walk longer than the scan takes. */
+/* Returns whether lanes per row pay for a small matrix: rows have nearly equal lengths, and no
+ * lanes walk a row for longer than SCAN takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns the method with the least forecast of those that pay for themselves. */
+/* Returns the method with the least forecast, of those whose form pays for itself. */
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
@@ -30952,7 +30876,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 }
 
 /* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
- * where launches count: lanes share a row. */
+ * where launches count, so lanes share a row. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
@@ -30975,9 +30899,10 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-/* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
- * more than lanes that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and
- * 295 us, by rows 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+/* Sets plan->method to one of those that support semirings. In doubles, a scan of semiring sums
+ * costs more than lanes that idle if rows have nearly equal lengths (on an H200, 27-point
+ * stencil and mesh: 375 and 295 us, by rows 285 and 253); in floats it does not (197 and 166,
+ * by rows 262 and 238). */
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
@@ -30999,10 +30924,10 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss,
- * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
- */
+/* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
+ * are only searched for full blocks. Hubs are counted only if many products spend at least a
+ * third of their time on gathers, of which the caches miss most but not nearly all: with hubs,
+ * windows of nonzeros read some sectors again. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
@@ -31026,7 +30951,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
         3 * gathers > mbi_scan_cost(plan)) {
       status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
       char reason[384];
       mbi_error_clear(plan->context, reason, sizeof reason);
       mbi_log(plan->context, "columns are not counted: %s", reason);
@@ -31036,17 +30961,17 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-/* Returns whether to measure: products pay for it, and the user leaves everything open. */
+/* Returns whether to measure: enough products follow, and the user leaves everything open. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
       desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-/* Sets *forms: the forms of values that pay with the plan's method, or with any that AUTO may
- * take. What L2 holds need not be shorter. Blocks are multiplied
- * with general values: their columns cost so little that no shorter value makes up for it.
- * Tables pay in slices; halves not where lanes of the scan load two at once. */
+/* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may
+ * take. A matrix that fits in L2 need not be shorter. Blocks keep general values: their columns
+ * cost so little that shorter values cannot make up for it. Tables pay in SLICED; halves do not
+ * pay in SCAN if lanes load two at once. */
 MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
@@ -31067,8 +30992,8 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
- * at the matrix, and blocks may take shorter forms of the values. */
+/* Stores the values in a shorter form if that pays. Three methods keep general values: MERBIT,
+ * which is as published; MERGE, which does not inspect the matrix; and BSR. */
 MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
@@ -31080,7 +31005,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   MBI_TRY(mbi_nonempty_need(plan));
   MBI_TRY(mbi_choose_forms(plan, &forms));
   status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then values stay general */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
@@ -31089,7 +31014,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-/* Takes the one method for several vectors, with general values. */
+/* Takes MANY, the only method for several vectors, with general values. */
 static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
@@ -31099,8 +31024,8 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-/* Sets plan->method, where the user leaves it open: the merge path for one product of a large
- * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
+/* Sets plan->method if the user leaves it open: MERGE for one product of a large matrix, MERBIT
+ * beyond 2^32 - 2 rows, else the result of the forecasts or of measuring. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
@@ -31127,8 +31052,8 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO takes SCAN
- * where its choice finds no memory for its form of the matrix or cannot take its sizes. */
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back
+ * to SCAN if the chosen method finds no memory or cannot take the matrix's sizes. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
@@ -31163,8 +31088,9 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
- * Also moves new values for every plan that moved its matrix. */
+/* Reorders a plan: it multiplies P A P' instead of A. The CPU computes the order. This file
+ * also moves new values for every plan whose stored values are in another order than the
+ * user's. */
 
 /* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
@@ -31204,8 +31130,8 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
- * be in plan->matrix. */
+/* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
+ * `from` may be in plan->matrix. */
 static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -31221,7 +31147,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* of a transpose */
+  if (r->places != NULL) { /* the places of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -31234,7 +31160,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   return MERBIT_OK;
 }
 
-/* Makes plan->csr the reordered matrix, if the plan reorders. */
+/* Reorders plan->csr if the plan asks for that. */
 MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host;
@@ -31349,18 +31275,18 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 /* Launches kernels[kernel] on a stream. `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
     mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
-  uint64_t elements = (uint64_t)count;
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
   arguments.from = from;
   arguments.to = to;
-  arguments.count = elements;
+  arguments.count = (uint64_t)count;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
       mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
+/* Moves the user's values at `from` to the plan's nonzeros at `to`. The move is complete on
+ * return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
     mbi_devptr to) {
   const merbit_status status =
@@ -31402,11 +31328,10 @@ MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_val
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-/* Plans of matrices given by one triangle (symmetric storage). On the CPU, method HALF
- * multiplies the lower triangle: the user's arrays if they are that triangle in order, else a
- * copy. For other methods plan->given becomes op(A) with both triangles, in host memory, and
- * everything after is a plan of that. The transpose needs no work: it differs in signs
- * alone. */
+/* Plans of matrices in symmetric storage (one triangle). On the CPU, method SYMMETRIC
+ * multiplies the lower triangle: the user's arrays if they hold that triangle with sorted rows,
+ * else a copy. For other methods plan->given becomes op(A) with both triangles, in host memory;
+ * later steps see an ordinary matrix. A transpose costs nothing: it differs only in signs. */
 
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
@@ -31453,7 +31378,7 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-/* Returns 1 if method HALF can read the host view in place. */
+/* Returns 1 if method SYMMETRIC can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
@@ -31470,18 +31395,19 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
   return !unsorted;
 }
 
-/* Expanding to both triangles costs about 50 products. It pays if tasks would keep much of y
- * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
+/* Expanding to both triangles costs about as much as 50 products. It pays if the tasks' buffers
+ * (spmv/cpu/symmetric.c) would be long compared to y, or if the columns of a row spread over
+ * more than the cache of a thread. docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
-/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_APART 8 /* the least number of rows per element of the tasks' buffers */
+/* The most bytes of x between a row and its first column, on average. */
 #define MBI_SYMMETRIC_WINDOW 524288
-#define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
-/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
- * ones. */
+#define MBI_SYMMETRIC_SAMPLE 1024 /* number of sampled rows */
+/* The least mean number of entries per row. SORTED is faster with shorter rows, because it
+ * avoids mispredicted row ends. */
 #define MBI_SYMMETRIC_LONG 12
 
-/* Returns 1 if all values are equal, or there are none: SORTED stores one. */
+/* Returns 1 if all values are equal or there are none. SORTED then stores a single value. */
 static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
@@ -31489,7 +31415,8 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
       memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Returns the elements between a row of the triangle and its first column, on average. */
+/* Returns the mean distance, in elements, between a row of the triangle and its first
+ * column. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -31510,7 +31437,7 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
       mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Returns 1 if HALF may multiply the lower triangle. */
+/* Returns 1 if method SYMMETRIC is allowed to multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
       !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
@@ -31527,7 +31454,7 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-/* Takes the lower triangle, if that pays. */
+/* Takes the lower triangle if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
@@ -31546,8 +31473,8 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return status;
 }
 
-/* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
- * afterwards. */
+/* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
+ * check. */
 MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
@@ -31599,7 +31526,7 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Expands new values of the triangle to those of plan->symmetric.full. */
+/* Expands new values of the triangle to the values of plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
   if (half->places == NULL) {
@@ -31620,8 +31547,8 @@ MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_v
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time; MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each sorts a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -31633,7 +31560,7 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
   const uint64_t most = tiles < resident ? tiles : resident;
-  uint32_t bits = 1; /* of a column */
+  uint32_t bits = 1; /* of a column index */
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
   t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -31645,9 +31572,9 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
- * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
- * are written after the sort. */
+/* Lays out in t->space all arrays that the plan does not keep. Returns their size, so that the
+ * caller can allocate that much and call again. Keys are stored where the values will be, as
+ * far as they fit; values are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -31677,7 +31604,8 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   merbit_status status =
       mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
+  /* An allocation of its own: extraction of blocks releases it. */
+  if (status == MERBIT_OK && value > 0) {
     status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
   }
@@ -31736,17 +31664,15 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
       (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Writes the rows of entries, where the first pass reads them. */
+/* Writes the row of each entry into the buffer that the first pass reads. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
-  mbi_devptr row_ptr = t->from->row_ptr;
-  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
-  uint32_t base = (uint32_t)t->from->base;
   mbk_transpose_rows_arguments arguments;
-  arguments.row_ptr = row_ptr;
-  arguments.rows = rows;
+  arguments.row_ptr = t->from->row_ptr;
+  arguments.rows = t->from->rows;
   arguments.nnz = nnz;
-  arguments.base = base;
+  arguments.base = (uint32_t)t->from->base;
   arguments.row_of = t->rows[1];
   return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
       tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
@@ -31860,10 +31786,10 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-/* Plans that multiply by the transpose: plan->view becomes the transpose of the user's matrix,
- * and everything after is a plan of that. A COO is read with rows and columns swapped. A CSR is
- * sorted by columns on the GPU, stably, so that equal plans give equal bits. Everything else,
- * and everything on the CPU, is transposed by CPU threads. */
+/* Plans that multiply by the transpose. plan->view becomes the transpose of the user's matrix;
+ * later steps see an ordinary matrix. A COO is read with rows and columns swapped. A CSR is
+ * sorted by columns on the GPU, stably, so that equal plans give equal bits. CPU threads
+ * transpose everything else, and everything for plans on the CPU. */
 
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
@@ -31881,7 +31807,7 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
-/* Makes plan->view in host memory, and the values' places in plan->reorder. */
+/* Makes plan->view in host memory, and the original places of the values in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -31909,7 +31835,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
-/* Makes plan->view in GPU memory. On failure nothing is left. */
+/* Makes plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -31951,15 +31877,15 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 
 /* ---- The choice -------------------------------------------------------------------------- */
 
-/* Returns 1 if the GPU can transpose. Orders are found and blocks are made on the CPU, and
- * uploaded matrices have 32-bit columns. */
+/* Returns 1 if the GPU can transpose. Reordered plans and plans of blocks are prepared on the
+ * CPU, and uploaded matrices have 32-bit columns. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
       plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* Returns 1 if AUTO may still take the CPU when the GPU fails: if everything is in host
+/* Returns 1 if AUTO may take the CPU after a failure of the GPU, because everything is in host
  * memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
@@ -31971,7 +31897,8 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
       status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
+/* Sets plan->view to the matrix that the plan multiplies. That matrix needs no further
+ * check. */
 MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -32004,8 +31931,8 @@ MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values to their places in plan->view, if CPU threads transposed blocks. Values of
- * other transposes are moved with those of a reordering. */
+/* Moves new values to their places in plan->view if CPU threads transposed blocks. Values of
+ * other transposes are moved together with a reordering. */
 MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;
@@ -32018,17 +31945,17 @@ MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_v
 }
 
 /* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==================== */
-/* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
- * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
- * the matrix consists of full square blocks: docs/cpu.md has the figures. */
+/* Chooses the method of a plan on the CPU for a CSR; a BSR view stays in blocks. The choice
+ * depends on the expected products, the rows, the nonzeros, the size of x, whether all values
+ * are equal, and whether the matrix consists of full square blocks. docs/cpu.md has the
+ * figures. */
 
-/* Products by MERGE that making another form takes. */
+/* The number of products by MERGE that take as long as building another form. */
 #define MBI_CHOOSE_SORTING 12.0
-/* Steps of the path below which a product is over before a plan's form could matter. */
+/* With fewer steps of the merge path, products are too short for a form to matter. */
 #define MBI_CHOOSE_TINY 4096
 
-/* ---- A look at the matrix: each ends at the first entry that is otherwise -----------------
- */
+/* ---- Inspection of the matrix: ends at the first entry that decides ---------------------- */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -32042,7 +31969,7 @@ static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-/* Whether a row's columns are blocks of `block`, side by side. */
+/* Returns whether a row's columns consist of adjacent blocks of `block` columns. */
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
@@ -32054,7 +31981,8 @@ static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int bas
   return count % block == 0;
 }
 
-/* Whether the CSR consists of full blocks: the rows of each have the same columns. */
+/* Returns whether the CSR consists of full blocks: the rows of each block have the same
+ * columns. */
 static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
@@ -32082,8 +32010,7 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms. Without memory for one, the plan takes MERGE ----------------------------------
- */
+/* ---- Forms: without memory for one, the plan takes MERGE --------------------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -32115,7 +32042,7 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, 
   return mbi_choose_without(plan, status);
 }
 
-/* Takes the method with the least forecast of those that pay for themselves, and writes
+/* Takes the method with the least forecast, of those whose form pays for itself, and writes
  * plan->why. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   const double calls = plan->desc.expected_calls;
@@ -32153,7 +32080,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       : MERBIT_OK;
 }
 
-/* Returns the method that the user or the matrix leaves no choice of, or AUTO. */
+/* Returns the method that the user or the matrix dictates, or AUTO. */
 static merbit_method mbi_choose_given(const merbit_plan *plan) {
   if (plan->desc.method != MERBIT_METHOD_AUTO) {
     return plan->desc.method;
@@ -32162,8 +32089,8 @@ static merbit_method mbi_choose_given(const merbit_plan *plan) {
       : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
 }
 
-/* Takes the plan's method and builds its form of the matrix. On failure mbi_plan_free cleans
- * up. */
+/* Takes the plan's method and builds its form of the matrix. On failure the caller runs
+ * mbi_plan_free. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
   const merbit_method given = mbi_choose_given(plan);
   if (!mbi_plan_takes_blocks(plan)) {
@@ -32197,17 +32124,17 @@ MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/stored_values.c  new values where products read them ================== */
-/* The last stage: new values go where products read them. */
+/* The last stage: stores new values where products read them. */
 
-/* Builds the method again for general values, at `values`, which the plan then owns. The
- * carries keep their size, which does not depend on the values: products add up x'A x only if
- * they did before. */
+/* Builds the method again for general values, at `values`, which the plan then owns. The size
+ * of the carries does not depend on the values: products compute x'A x only if they did
+ * before. */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  fresh.state = NULL; /* the old plan keeps its state until the new one is complete */
   mbi_method_forget(&fresh);
   memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
   fresh.desc.changing_values = 1;
@@ -32238,8 +32165,8 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
-/* Stores new values in the plan's shorter form. If they do not fit it, the plan owns the
- * general ones at *values from now on, and *values becomes 0. */
+/* Stores new values in the plan's shorter form. If they do not fit it, the plan takes over the
+ * general values at *values, and *values becomes 0. */
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -32294,8 +32221,8 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* Stores new values for a plan on CUDA, in the plan's own array, which replaces a borrowed one,
- * or in a shorter form. */
+/* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
+ * borrowed one, or in a shorter form. The CUDA context must be current. */
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     const mbi_new_values *given) {
   merbit_context *context = plan->context;
@@ -32347,7 +32274,7 @@ static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values 
 /* Stores new values, in host memory, for a plan on the CPU. */
 static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
-  if (given->values != plan->values) { /* an earlier stage has not stored them already */
+  if (given->values != plan->values) { /* an earlier stage may have stored them already */
     if (plan->own_values == NULL) {
       MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
           &plan->own_values));
@@ -32361,22 +32288,22 @@ static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *
   return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
 }
 
-/* Stores new values, which are in the order of plan->csr or plan->bsr. */
+/* Stores new values, given in the order of plan->csr or plan->bsr. */
 MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
       : mbi_stored_on_cpu(plan, fresh);
 }
 
 /* ==== >>spmv/stages/stages.c  the stages, in their order ================================== */
-/* The stages of a plan: what is done to a matrix before its method sees it, and to new values
- * after that. */
+/* The stages of a plan: what is done to a matrix before its method sees it, and later to new
+ * values. */
 
 static const mbi_stage mbi_stages[MBI_STAGES] = {
-    {mbi_symmetric_make, mbi_symmetric_map_values}, /* MBI_STAGE_SYMMETRIC, and so on */
+    {mbi_symmetric_make, mbi_symmetric_map_values}, /* in the order of MBI_STAGE_... */
     {mbi_transpose_make, mbi_transpose_map_values}, {mbi_format_make, mbi_format_map_values},
     {mbi_reorder_make, mbi_reorder_map_values},
-    {NULL, mbi_stored_map_values} /* mbi_choose stores the first ones: the form depends on the
-                                     method */
+    {NULL, mbi_stored_map_values} /* mbi_choose stores the first values, because their form
+                                   * depends on the method */
 };
 
 /* Makes the matrix that the method reads, beginning with stage `first`. */
@@ -32406,7 +32333,8 @@ MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_valu
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
   if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* and what is behind them */
+    mbi_device_release(context, workspace->device_carries); /* also releases the memory after
+                                                             * the carries */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -32415,8 +32343,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* Sets the bytes of a workspace's GPU memory: carries; x and y where they are the host's; what
- * an epilogue and the plan's maker take. Returns the sum. */
+/* Sets bytes[] to the parts of a workspace's GPU memory: carries, copies of host x and y, an
+ * epilogue's scratch, and the maker's arena. Returns their sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -32479,7 +32407,7 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* Waits for the default stream, which the user's streams need not follow. */
+/* Waits for the default stream, because the user's streams may not be ordered after it. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
@@ -32678,8 +32606,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the side, before anything is built: AUTO follows the context, a method of one side
- * its side. */
+/* Returns the side before anything is built: AUTO follows the context, a method of one side
+ * that side. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -32688,7 +32616,7 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* Checks what a plan of several vectors takes. */
+/* Checks the description of a plan of several vectors. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
@@ -32764,7 +32692,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* gone with a dead context */
+  (void)mbi_arena_close(plan->context, &plan->arena); /* the memory went with a lost device */
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
@@ -32821,8 +32749,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     status = mbi_choose(plan);
-    mbi_device_release(context,
-        plan->device.scratch); /* where non-empty rows were not counted */
+    mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
     plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
@@ -32837,7 +32764,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK && !plan->making.unsynchronised) {
     status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
+    /* The plan may be built on the CPU, with a workspace of its own. */
+    if (status != MERBIT_OK) {
       mbi_workspace_free(plan->workspace);
       plan->workspace = NULL;
     }
@@ -32853,7 +32781,7 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
+/* Turns a plan for the GPU, whose matrix stages have run, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -32871,7 +32799,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
-/* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
+/* Builds a plan on its side, or on the CPU if CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
   MBI_TRY(mbi_tuning_take(plan));
@@ -32909,8 +32837,7 @@ static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-/* Creates a plan. `how` is what the library's own iterations want of it; NULL: a user's plan.
- */
+/* Creates a plan. `how` is what the library's own iterations ask of it; NULL: a user's plan. */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
@@ -32949,7 +32876,8 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) { /* all is in GPU memory */
+  /* Everything is in GPU memory. */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) {
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }
@@ -32979,7 +32907,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-/* ---- Workspaces of the user -------------------------------------------------------------- */
+/* ---- The user's workspaces --------------------------------------------------------------- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
@@ -33054,7 +32982,8 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
-/* Bytes that one product moves if everything is moved once: the plan's streams, x and y. */
+/* Returns the bytes that one product moves if everything is moved once: the plan's streams, x
+ * and y. */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
@@ -33102,7 +33031,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   return MERBIT_OK;
 }
 
-/* What is appended to the line of a transposed plan. */
+/* Writes what is appended to the description of a transposed plan. */
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
@@ -33115,14 +33044,14 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
       1e3 * plan->transpose.seconds);
 }
 
-/* What is appended to the line of a reordered plan. */
+/* Writes what is appended to the description of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
       mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
       plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-/* What is appended to the line of a plan whose view gives one triangle. */
+/* Writes what is appended to the description of a plan of one triangle. */
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
@@ -33132,7 +33061,7 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       : "copied in order", 1e3 * half->seconds);
 }
 
-/* What is appended to the line of a plan of several vectors. */
+/* Writes what is appended to the description of a plan of several vectors. */
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
       plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
@@ -33248,8 +33177,8 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
   plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-/* Checks that `pointer` is an address of the GPU. The driver is asked once per address:
- * repeated products mostly repeat their vectors. */
+/* Checks that `pointer` is an address in GPU memory. The driver is asked once per address,
+ * because repeated products mostly use the same vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
@@ -33310,7 +33239,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
   return status;
 }
 
-/* Multiplies over a semiring by scalars in host memory, of which either may be NULL. */
+/* Multiplies over a semiring by scalars in host memory; each may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, void *stream) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
@@ -33343,7 +33272,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
     MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
-    /* The kernels take the two addresses, null for the default. */
+    /* The kernels take the two addresses; null means the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
   if (mbi_plan_has_semiring(plan)) {
@@ -33361,11 +33290,10 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 }
 
 /* ==== >>spmv/plan/epilogue_product.c  products with an epilogue =========================== */
-/* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
- * it, on the CPU a function over chunks of rows behind the product. */
+/* Products of plans with an epilogue: on CUDA the product of any method, followed by one
+ * kernel; on the CPU the product, followed by a function over chunks of rows. */
 
-/* ---- CPU ------------------------------------------------------------------------------------
- */
+/* ---- CPU --------------------------------------------------------------------------------- */
 
 typedef struct mbi_epilogue_task {
   const mbi_epilogue *epilogue;
@@ -33389,7 +33317,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
   t->sums[2 * (size_t)chunk + 1] = sums[1];
 }
 
-/* alpha or beta. */
+/* Returns the address of 1 or of 0 in the type of the vectors, for alpha or beta. */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
@@ -33423,13 +33351,13 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
   }
 }
 
-/* ---- CUDA -----------------------------------------------------------------------------------
- */
+/* ---- CUDA -------------------------------------------------------------------------------- */
 
-/* In an entered context. The product writes y, which the kernel behind it reads, and changes
- * where there is a result. With `skip` too the product, which knows nothing of it or may be
- * through before it is set, goes to the workspace, so that y keeps what it holds. Where nothing
- * is asked for beside the product the kernel is left out. */
+/* Enqueues the product and the epilogue's kernel. The CUDA context must be current. The product
+ * writes y; the kernel reads it, and changes it if there is a result. If there is a `skip` too,
+ * the product goes to the workspace, so that y can stay unchanged: the product does not read
+ * `skip`, or may finish before it is set. Without a result and without sums the kernel is not
+ * launched. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors,
     const double *scalars, double *sums, const int *skip, void *stream) {
@@ -33437,36 +33365,33 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbi_devptr to = mbi_device_address(y);
   mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
   uint64_t rows = (uint64_t)plan->csr.rows, places;
-  mbi_epilogue_call call;
-  int i, aligned;
+  int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
-  mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
+  mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
   merbit_status status = mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
       mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
       stream);
-  if (rows == 0) { /* then they point nowhere */
+  if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
-  memset(&call, 0, sizeof call);
+  memset(&arguments, 0, sizeof arguments);
   places = product | to;
   for (i = 0; i < plan->epilogue->given.vectors; i++) {
-    call.vectors[i] = mbi_device_address(vectors[i]);
-    places |= call.vectors[i];
+    arguments.call.vectors[i] = mbi_device_address(vectors[i]);
+    places |= arguments.call.vectors[i];
   }
-  aligned = places % 16 == 0;
-  call.scalars = mbi_device_address(scalars);
-  call.sums = mbi_device_address(sums);
-  call.skip = mbi_device_address(skip);
-  call.ticket = workspace->sums_scratch;
-  call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
-  call.after = plan->epilogue->after_memory;
+  arguments.call.scalars = mbi_device_address(scalars);
+  arguments.call.sums = mbi_device_address(sums);
+  arguments.call.skip = mbi_device_address(skip);
+  arguments.call.ticket = workspace->sums_scratch;
+  arguments.call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  arguments.call.after = plan->epilogue->after_memory;
   arguments.product = product;
   arguments.y = to;
   arguments.rows = rows;
-  arguments.aligned = aligned;
-  arguments.call = call;
+  arguments.aligned = places % 16 == 0;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
       ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
       "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
@@ -33474,13 +33399,12 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
       stream, &arguments, MBI_LAUNCH_DEPENDENT) : status;
 }
 
-/* ---- Either side ----------------------------------------------------------------------------
- */
+/* ---- Both sides -------------------------------------------------------------------------- */
 
-/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
- * the public header. On CUDA it enters the context, only launches kernels, and
- * may be captured; the caller's `vectors` array is read at once, all else when the product
- * runs. workspace NULL: the plan's own. */
+/* Does merbit_spmv_epilogue without its checks, for the library's own iterations; the arguments
+ * are those of the public function. On CUDA it enters the context, only launches kernels, and
+ * may be captured. The array `vectors` is read at once, everything else when the product runs.
+ * workspace NULL: the plan's own. */
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors, const double *scalars, double *sums,
     const int *skip, void *stream) {
@@ -33501,8 +33425,8 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
   return status;
 }
 
-/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
- * in an entered context. */
+/* Checks one pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per
+ * address. The CUDA context must be current. */
 static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
     size_t bytes, const void **known, const char *name) {
   if (pointer == *known || pointer == NULL) {
@@ -33522,7 +33446,7 @@ static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *p
   return MERBIT_OK;
 }
 
-/* What a call gives beside x and y. */
+/* Checks the arguments of a call other than x and y. */
 static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
     const void *const *vectors, const double *scalars) {
   merbit_context *context = plan->context;
@@ -33609,8 +33533,8 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 
 /* ---- Leading dimensions ------------------------------------------------------------------ */
 
-/* `count` rows or columns of a matrix in the plan's order: what stands together, and how often.
- */
+/* The layout of `count` rows or columns of several vectors in the plan's order: `times` runs of
+ * `length` contiguous elements, `leading` apart. */
 typedef struct mbi_many_layout {
   int64_t length, times, leading;
 } mbi_many_layout;
@@ -33625,7 +33549,7 @@ static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count
   return layout;
 }
 
-/* Elements from the first to the last. */
+/* Returns the number of elements from the first to the last. */
 static int64_t mbi_many_extent(const mbi_many_layout *layout) {
   return layout->length > 0 && layout->times > 0
       ? (layout->times - 1) * layout->leading + layout->length : 0;
@@ -33679,8 +33603,8 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
 
 /* ---- Host vectors with a plan on CUDA ---------------------------------------------------- */
 
-/* Between host vectors as they lie and a copy without gaps in GPU memory. What lies between a
- * row, or a column, and the next is left alone. */
+/* Copies host vectors to GPU memory without gaps, or back if not `up`. Elements between one run
+ * and the next are not touched. */
 static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host,
     const mbi_many_layout *layout, mbi_devptr device, int up) {
   merbit_context *context = workspace->plan->context;
@@ -33812,7 +33736,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 }
 
 /* ==== >>spmv/plan/vectors.c  vectors into the order of a plan and back ==================== */
-/* Vectors into a plan's order and back. */
+/* merbit_plan_reorder and merbit_plan_restore: vectors into a plan's order and back. */
 
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
     const void *to, int64_t count) {
@@ -33876,7 +33800,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
   return status;
 }
 
-/* Host vectors are moved by CPU threads, for a plan on CUDA too: they would travel twice. */
+/* Moves a vector. CPU threads move host vectors, for a plan on CUDA too, because otherwise they
+ * would be copied twice. */
 static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
     const void *from, void *to, int64_t count, void *stream) {
   const merbit_status status = mbi_vector_check(plan, call, from, to, count);
@@ -33924,24 +33849,25 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #ifndef MBI_SOLVER_H
 #define MBI_SOLVER_H
 
-/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
+/* Declarations that all files of the solvers share. merbit_solver_create is in
+ * solve/core/solver.c. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// The state that the steps of a solver share, for the CPU and the GPU: both compile this file.
-// Scalars lie in memory of the side that computes, where steps read and write them, so that no
-// number passes through the host. The including file defines MBS_FUNCTION.
+// The state that the steps of a solver share. CPU and GPU both compile this file. Scalars lie
+// in the memory of the side that computes, where steps read and write them, so that no number
+// passes through the host. The including file defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
 #define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
-#define MBI_SOLVE_SUMS 5     // sums and maxima of a step, at most
-#define MBI_FUSED_SUMS 4     // sums of a stage of a fused kernel, at most
-#define MBI_WIDE_GROUP 8     // of a step with many sums, a thread holds so many at a time
+#define MBI_SOLVE_SUMS 5     // the most sums and maxima of a step
+#define MBI_FUSED_SUMS 4     // the most sums of a stage of a fused kernel
+#define MBI_WIDE_GROUP 8     // sums that a thread holds at a time, in a step with many sums
 #define MBI_SOLVE_RING \
   2048 // residuals kept; no more iterations pass between two convergence checks
 
-// state.stop: a merbit_stop that a step can find, or one of these. Products read it too and do
+// state.stop: a merbit_stop that a step can find, or one of these. Products read it and do
 // nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
@@ -33950,23 +33876,24 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence has reached the goal; b - A x decides
 
-// state.why: what broke down; state.value is the number at fault.
+// state.why: the reason of a breakdown. state.value is the number at fault.
 #define MBI_WHY_NOTHING 0
 #define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// Reasons of single methods are from 16 on.
+// Reasons that belong to one method are from 16 on.
 
-// Slots of mbi_solve_vectors that every method has. A method's own begin at MBI_AT_OWN.
+// Slots of mbi_solve_vectors that every method has. Those of a single method begin at
+// MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
 #define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// How z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback of
-// its own.
+// Places where z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or
+// callback of its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2
@@ -33975,34 +33902,35 @@ typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
   long long n;        // rows
   int pre;            // a MBI_PRE
-  int block;          // rows of a block of the preconditioner; 0: none
-  int from, to;       // slots r and z of solve_blocks; of mbk_cg_fused see there
-  int basis;          // GMRES and Lanczos: vectors of a cycle
-  int lanczos;        // whether this is Lanczos
-  const double *dots; // parts of p'A p that the last product has left, or null
+  int block;          // rows per block of the preconditioner; 0: none
+  int from, to;       // slots r and z of solve_blocks; mbk_cg_fused uses them otherwise
+  int basis;          // GMRES and Lanczos: vectors per cycle
+  int lanczos;        // 1: the method is Lanczos
+  const double *dots; // parts of p'A p left by the last product, or null
   long long dot_count;
-  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes a block
+  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes per block
   long long stride;          // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
-  double scalar[MBI_SOLVE_SCALARS]; // the method's own
+  double scalar[MBI_SOLVE_SCALARS]; // the method's own scalars
   double product_sums[2];           // set by the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
   double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
-  double w_most, x_most, b_most;    // largest magnitudes of entries there
+  double w_most, x_most, b_most;    // largest magnitudes of entries at that check
   double value;
   int stop;
   int closed; // the iteration that set `stop` is complete; later ones change no vector
   int iterations, cap;
-  int check_at; // the iteration after which the host checks convergence: the loop ends there
+  int check_at; // the iteration after which the host checks convergence; a recorded loop ends
+                // there
   int why;
-  unsigned ticket; // thread blocks of a step that are done
-  unsigned turn;   // exchanges of sums between blocks of fused kernels so far
-  int copied;      // this is a thread block's copy, without a ring behind it
+  unsigned ticket; // number of thread blocks of a step that have finished
+  unsigned turn;   // number of exchanges of sums between blocks of fused kernels
+  int copied;      // 1: this is a thread block's copy, which has no ring
   int padding;
 } mbi_solve_state;
 
@@ -34041,7 +33969,7 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   s->check_at = s->iterations + span;
 }
 
-// Notes ||r||^2 after an iteration or a start, and sets `stop` if it is low enough, not finite,
+// Records ||r||^2 after an iteration or a start. Sets `stop` if it is low enough or not finite,
 // or if no more iterations are allowed.
 MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
@@ -34058,13 +33986,13 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// Ends an iteration, which left the residual `rr`.
+// Ends an iteration whose residual is `rr`.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
   mbi_solve_note_residual(m, rr);
 }
 
-// Starts the recurrence from b - A x. The convergence check has left its square in ww.
+// Starts the recurrence from b - A x. The convergence check has left ||b - A x||^2 in ww.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
@@ -34072,8 +34000,8 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   mbi_solve_note_residual(m, m->state.ww);
 }
 
-// Returns the stop for MBS_BEFORE if `value` breaks the recurrence down. The solver stops
-// before vectors change.
+// Returns the stop for MBS_BEFORE if `value` makes the recurrence break down. The solver then
+// stops before vectors change.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;
@@ -34081,7 +34009,7 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 }
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
+// Linear Systems", 2nd ed. (2003), section 6.5.3. CPU and GPU both compile this file, as
 // solve/core/state.cuh.
 
 // Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
@@ -34093,12 +34021,12 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
 
 #define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
+#define MBI_ARNOLDI_WIDTH 1 // number of vectors that are combined into the new one
 #define MBI_ARNOLDI_CLOSE \
   2 // whether the cycle ends: update x and make the first vector of the next
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
 #define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
-#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
+#define MBI_ARNOLDI_BETA 5   // length of the new vector before normalisation
 #define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
 #define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
 #define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
@@ -34110,23 +34038,25 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
-#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
-#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
+#define MBI_SMALL_G 6 // the right-hand side of the small system; its last entry is ||r||
+// The first of the columns of the Hessenberg matrix, or of its factor R.
+#define MBI_SMALL_COLUMN 7
 
 // Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
-#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
+#define MBI_EIGEN_S 10       // doubles: row q makes vector q; during the check the eigenvalues
+#define MBI_LANCZOS_FRESH 10 // scalars: 1 if w is a random vector from the host, not a product
 #define MBI_EIGEN_FROM 6     // number of vectors before a rotation
-#define MBI_EIGEN_TO 7       // and after it
-#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
+#define MBI_EIGEN_TO 7       // number of vectors after it
+#define MBI_EIGEN_NEXT 8     // 1: vector MBI_EIGEN_FROM follows them
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
-#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
+// A cycle that leaves more than this part of ||r||^2 has made no progress.
+#define MBI_GMRES_STALLED 0.9999
+#define MBI_GMRES_PATIENCE 3 // number of such cycles in a row that end the solve
 
 #define MBI_WHY_SINGULAR \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
@@ -34143,7 +34073,7 @@ MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
 }
 
 // Writes the last column of H to `column` and returns the entry below it, the length of the new
-// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
+// vector. The length follows by Pythagoras from the second pass, whose corrections are small:
 // Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
 // (2006). A length within the rounding errors of A u counts as 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
@@ -34164,7 +34094,7 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
   return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
 }
 
-// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
+// Sets the coefficients of the new vector: q w + the sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
     double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -34182,9 +34112,9 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Applies the earlier rotations to a new column and then one that makes its last entry zero.
-// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
-// count.
+// Applies the earlier rotations to a new column, then one that makes its last entry zero.
+// Returns the diagonal entry of R, or 0 if it consists of rounding errors, in which case the
+// column does not count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
     double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -34225,9 +34155,9 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
-// combination of the basis and w. r becomes the first vector of the next cycle without a
-// product. Call it after mbi_arnoldi_extend.
+// Ends a cycle of `used` columns. Computes y, and the residual r = V Q'(g_used e_used) as a
+// combination of the basis and w, so that r becomes the first vector of the next cycle without
+// a product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
@@ -34241,7 +34171,8 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0; // the coefficient of w in the vector q w + sum of
+                                    // combine[k] v_k
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -34262,7 +34193,8 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// The scalar part of a GMRES iteration, after the second pass with these sums.
+// Computes the scalar part of a GMRES iteration after the second pass; `sums` are those of that
+// pass.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
     const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -34280,7 +34212,7 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   mbi_arnoldi_extend(s, v, below);
   mbi_solve_count(m, left * left);
   if (s->stop == MBI_SOLVE_NOT_FINITE) {
-    return; // x stays what it was
+    return; // x does not change
   }
   if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
     s->why = MBI_WHY_SINGULAR;
@@ -34297,8 +34229,9 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
-// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
+// Computes the scalar part of a Lanczos iteration after the second pass; `sums` are those of
+// that pass. Keeps all of H, although it should be tridiagonal, so that orthogonality need not
+// be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
     const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -34322,35 +34255,33 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
     }
   }
 }
-// Where the conjugate gradient method keeps its vectors and scalars, for the CPU and the GPU.
+// The slots of vectors and scalars of the conjugate gradient method, for the CPU and the GPU.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
-// For the fused kernel only, which adds several alpha p to x in one pass. From MBI_CG_OLD_P on
-// lie the p of earlier iterations, the latest first. The next p replaces the oldest one; after
-// a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
+// For the fused kernel only, which adds several alpha p to x in one pass. The p of earlier
+// iterations follow from MBI_CG_OLD_P on, the latest first. The next p replaces the oldest one.
+// After a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
 #define MBI_CG_OLD_P 7
 #define MBI_CG_RING 4 // slots of p
 #define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
 #define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
-#define MBI_CG_RZ_OLD 1 // r'z of the iteration before
-#define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
-// What the kernels of solve/core/loop.cu take, for the host and the device.
+#define MBI_CG_RZ_OLD 1 // r'z of the previous iteration
+#define MBI_CG_ALPHA 2  // followed by those of the previous MBI_CG_RING - 1 iterations
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
   MBK_POINTER(const mbi_solve_memory) m;
 } mbk_solve_loop_arguments;
-// What the kernels of solve/core/step.cuh take, for the host and the device.
 typedef struct mbk_solve_open_arguments {
   MBK_POINTER(mbi_solve_memory) m;
   mbk_i32 how, span, cap;
   double tolerance, shrink, epsilon;
 } mbk_solve_open_arguments;
 
-// What every step and every fused kernel of a solver takes.
+// The arguments of every step and every fused kernel of a solver.
 typedef struct mbk_solve_step_arguments {
   mbi_solve_vectors v;
   mbk_i64 n;
@@ -34360,7 +34291,7 @@ typedef struct mbk_solve_step_arguments {
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
+/* The values of mbi_step_code.when: solve/core/step_text.cuh, MBS_STEP. */
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
 /* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
@@ -34391,20 +34322,21 @@ typedef struct mbi_step {
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
-#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
-#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
-#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
-/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
- * after the last one costs 6 us, because its product does nothing. */
+#define MBI_STEP_THREADS 768      /* the most threads per thread block; MBK_STEP_THREADS */
+#define MBI_STEP_RESIDENT 1       /* thread blocks per multiprocessor; MBK_STEP_RESIDENT */
+/* Products per expected solve, for the choice of the plan's method. */
+#define MBI_SOLVER_PRODUCTS 1000
+/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Each iteration after the
+ * last one costs 6 us, although its product does nothing. */
 #define MBI_CG_LOOP_ITERATIONS 16
-#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
+#define MBI_SOLVE_ROUND_SECONDS 0.1 /* the time that a round of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32     /* the most rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* How a solve ends, if not by a merbit_stop. */
+/* Ends of a solve in addition to those of merbit_stop. */
 #define MBI_SOLVE_ON (-1)        /* it goes on */
 #define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
-/* In solver->alias. */
+/* Values of solver->alias. */
 #define MBI_SOLVE_NONE (-1) /* the method has no such vector */
 #define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
 
@@ -34413,11 +34345,12 @@ typedef struct mbi_step {
  * and replayed, so they must enqueue the same work each time. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels */
+  const char *file;      /* the file of the kernels */
   const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
   int step_count;
-  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
-  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
+  int sums;     /* sums that a product computes: 0: none; 1: v'A u; 2: also ||A u||^2
+                 * (mbi_solve_product_sums) */
+  int restarts; /* the most restarts from b - A x after breakdowns */
   /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
    * the lower slot of the vector whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
@@ -34427,13 +34360,13 @@ typedef struct mbi_solve_method {
   const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
-/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
+/* The setup on the GPU while it runs: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
-  void *stream; /* CUstream that waits for no other; NULL: the default stream */
+  int64_t grid; /* thread blocks, each of which writes a norm; 0: no setup has begun */
+  void *stream; /* CUstream that waits for no other stream; NULL: the default stream */
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
@@ -34447,13 +34380,13 @@ typedef struct mbi_solve_gpu {
   int place,
       followed; /* of the iteration being enqueued: its number, and whether another follows */
   void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
+  mbi_arena arena; /* follows the vectors; holds small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
   void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
-  int loops;     /* whether the graph loops on the GPU */
-  int tried;     /* recording has succeeded or is given up */
+  int loops;     /* 1: the graph loops on the GPU */
+  int tried;     /* 1: recording has succeeded or was given up */
   char why[384]; /* why nothing is recorded, if a call failed */
 } mbi_solve_gpu;
 
@@ -34462,7 +34395,7 @@ struct merbit_solver {
   merbit_solver_desc desc; /* defaults filled in */
   const mbi_solve_method *method;
   merbit_view view; /* borrowed, but its owner is kept alive */
-  merbit_type type; /* of vectors */
+  merbit_type type; /* of the vectors */
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
@@ -34470,11 +34403,11 @@ struct merbit_solver {
   int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
   void *scaled;            /* those values in host memory, or NULL */
   mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
-  int corrects;            /* whether this is the `inner` of another solver */
+  int corrects;            /* 1: this is the `inner` of another solver */
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector whose length is not n; else 0 */
   int kept;                            /* Lanczos: the most vectors kept at a restart */
-  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
+  int alias[MBI_SOLVE_VECTORS];        /* as mbi_solve_method.layout sets it */
   void *space;                         /* on the solver's side: vectors, scalars, arena */
   mbi_solve_memory *memory;            /* scalars, in `space` */
   double *partials;
@@ -34482,14 +34415,14 @@ struct merbit_solver {
   struct merbit_solver
       *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
   void *single_values;     /* values of its matrix in host memory, or NULL */
-  mbi_devptr single_there; /* and in GPU memory, or 0 */
+  mbi_devptr single_there; /* those values in GPU memory, or 0 */
   uint64_t bytes;          /* of space */
   double prepare_seconds;
-  char reason[384]; /* why the CPU was taken */
-  /* The solve that runs: */
+  char reason[384]; /* why the CPU was chosen */
+  /* The current solve: */
   mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
   double *history;
-  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
+  int history_size, history_count; /* entries; the last iteration that was recorded, or -1 */
   int restarts, synchronizations;
   int breakdowns,
       tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
@@ -34502,29 +34435,30 @@ struct merbit_solver {
 
 #define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
 #define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
-#define MBI_SOLVE_ROUND_FIRST \
-  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more \
-       */
+/* Iterations of the first round. A recorded loop, which ends by itself, gets at least twice as
+ * many. */
+#define MBI_SOLVE_ROUND_FIRST 100
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
+#define MBI_SOLVE_ROUND_LEAST 50 /* the least number of iterations of a round */
 
 #endif
 /* ==== >>solve/core/cpu_steps.h ============================================================ */
 #ifndef MBI_CPU_STEPS_H
 #define MBI_CPU_STEPS_H
 
-/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
- * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
- * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
- */
+/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once per type.
+ * Threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
+ * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a
+ * suffix. */
 // How a step of a solver is written, in the files named *steps.cuh:
-//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change, and returns 0, or a stop
-//                      if the step must not be taken (mbi_solve_broken)
+//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change; returns 0, or a stop if
+//                      the step must not be taken (mbi_solve_broken)
 //   MBS_ELEMENT(name)  computes row i: adds to sums[0], ...; maxima of numbers that are not
 //                      negative go to sums[adds], ...
-//   MBS_AFTER(name)    puts the complete sums into m->state; not called if there are no sums
-//   MBS_STEP(name, adds, maxes, when)  when MBS_RUNNING: not after a stop is set;
-//                      MBS_UNTIL_CLOSED: also in the iteration that sets it; or MBS_ALWAYS
+//   MBS_AFTER(name)    stores the complete sums in m->state; not called if there are no sums
+//   MBS_STEP(name, adds, maxes, when)  defines the step. `when` is MBS_RUNNING: not after a
+//                      stop is set; MBS_UNTIL_CLOSED: also in the iteration that sets it; or
+//                      MBS_ALWAYS
 // A step may read any row of vectors that it does not write, and row i of those that it does.
 // The slot of MBS_STORE is a constant; a row is not read again after it is stored.
 
@@ -34550,10 +34484,9 @@ struct merbit_solver {
 // time. How they are written:
 //   MBS_WIDE_COUNT(name)    returns the number of sums
 //   MBS_WIDE_ELEMENT(name)  computes row i of the sums first, first + 1, ...: adds to sums[0],
-//   ...;
-//                           the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
-//   MBS_WIDE_AFTER(name)    puts the complete sums into the state
-//   MBS_WIDE_STEP(name)     the step, which is not taken after a stop is set
+//                           ...; the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
+//   MBS_WIDE_AFTER(name)    stores the complete sums in the state
+//   MBS_WIDE_STEP(name)     defines the step, which is not taken after a stop is set
 
 // Row i of vector k of a basis.
 #define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
@@ -34642,7 +34575,7 @@ typedef struct mbi_wide_code {
 #endif
 
 /* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
- * GPU. The solver has not stopped. */
+ * GPU. The solver must not have stopped. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
     const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   const mbi_solve_state scalars = memory->state;
@@ -34667,12 +34600,13 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 }
 
 /* ==== >>solve/core/steps.c  solvers: steps on the CPU ===================================== */
-/* The steps that every solver has. */
+/* The steps that every solver has, for the CPU. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
+// The steps that every solver has: the residual, and a preconditioner of diagonal blocks.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
+// Computes w = b - A x, the true residual, and the norms for a convergence check. w holds A x
+// before.
 MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -34695,7 +34629,8 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
+// Computes z = M^-1 r with the inverses of the diagonal blocks; r and z are the slots v->from
+// and v->to.
 MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
@@ -34713,9 +34648,10 @@ MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
+// The steps that every solver has: the residual, and a preconditioner of diagonal blocks.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
+// Computes w = b - A x, the true residual, and the norms for a convergence check. w holds A x
+// before.
 MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -34738,7 +34674,8 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
+// Computes z = M^-1 r with the inverses of the diagonal blocks; r and z are the slots v->from
+// and v->to.
 MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
@@ -34851,7 +34788,7 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
         solver->gpu.stream);
   }
-  if (bytes > 0) { /* else there may be no memory */
+  if (bytes > 0) { /* with 0 bytes there may be no memory */
     memset(memory, 0, bytes);
   }
   return MERBIT_OK;
@@ -34862,7 +34799,7 @@ MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* Copies from host memory to the solver's side; complete on return. */
+/* Copies from host memory to the solver's side. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -34872,7 +34809,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* Copies from the solver's side to host memory, after all that was enqueued. */
+/* Copies from the solver's side to host memory, after all enqueued work. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -34887,7 +34824,7 @@ MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
+/* Copies a vector of the caller into the one at `slot`, in the plan's order. Uses MBI_AT_W as
  * scratch. */
 MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
     const void *source) {
@@ -34901,7 +34838,8 @@ MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
       ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream) : MERBIT_OK;
 }
 
-/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
+/* Copies the vector at `slot` to the caller, in the caller's order. The copy is complete on
+ * return. */
 MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
@@ -34914,12 +34852,12 @@ MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, v
       : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-/* Returns the threads of a thread block of a step: whole warps. */
+/* Returns the threads per thread block of a step: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Returns the thread blocks of a step: no more than are resident at once. */
+/* Returns the number of thread blocks of a step: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
@@ -34943,8 +34881,8 @@ MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
- */
+/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes
+ * used. */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -34971,15 +34909,15 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
- * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
- */
+/* Returns the bytes of the arena after the vectors. The plan allocates its small arrays there:
+ * row ends, carries, orders of rows. A separate allocation would take as long as an
+ * iteration. */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
- * the context come from there. On failure the caller runs mbi_solve_release_memory. */
+/* Allocates vectors and scalars and opens the arena: until it is closed, the context's device
+ * allocations come from there. On failure the caller runs mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
@@ -34992,17 +34930,18 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     mbi_arena_open(solver->context, &solver->gpu.arena,
         mbi_device_address(solver->space) + bytes, arena);
   }
-  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
+  if (solver->gpu.fused_blocks > 0) { /* zero marks no exchange: marks count from 1 */
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
   if (solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
+      /* Products after the last iteration read old p. */
+      solver->desc.method == MERBIT_SOLVER_CG) {
     const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
     const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
         (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
+  if (solver->v.basis > 0) { /* the host reads all of it, also unused parts */
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
         (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }
@@ -35019,12 +34958,12 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ============= */
 /* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
  * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
- * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
- * pass through host memory on either side. */
+ * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Numbers are
+ * scaled in host memory, also for a solver on the GPU. */
 #define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
 #define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
-#define MBI_SCALE_FULL_PRECISION \
-  1e6 /* times the least normal number: from here on x has all its bits */
+/* Numbers above this multiple of the least normal number have all their bits. */
+#define MBI_SCALE_FULL_PRECISION 1e6
 
 /* Returns whether `size` is outside of 2^-reach to 2^reach. */
 static int mbi_scale_is_extreme(double size, int reach) {
@@ -35039,7 +34978,7 @@ MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
       : MBI_SCALE_RANGE);
 }
 
-/* Computes `to` = 2^exponent `from`, which may be the same array. */
+/* Computes `to` = 2^exponent `from`; both may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
     void *to) {
   int64_t k;
@@ -35073,7 +35012,7 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
+/* Returns the exponent e for which 2^e times the solver's x is the caller's x. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
@@ -35090,8 +35029,9 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
 /* ---- The matrix -------------------------------------------------------------------------- */
 
 /* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
- * with the values as they are. A solver of corrections never scales: the solver that refines
- * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
+ * with unscaled values. A solver of corrections never scales: the solver that it belongs to
+ * does it for both. A solver with a callback does not scale either, because the callback's M
+ * belongs to A. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
   const int reach =
       solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
@@ -35104,7 +35044,7 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
 }
 
 /* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
- * near already, if a value is not finite, or if the smallest value would be lost. */
+ * already near 1, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -35121,13 +35061,13 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     least = size > 0 && size < least ? size : least;
   }
   if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-    return 0; /* half of the range: a norm may be larger than the values */
+    return 0; /* half of the range, because a norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Scales values into memory of the solver and points *scaled there; NULL if they need no
+/* Scales values into memory of the solver and sets *scaled to it, or to NULL if they need no
  * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
  * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
@@ -35163,12 +35103,13 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
 /* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
- * blocks along its diagonal. For JACOBI a block is one row. */
+ * diagonal blocks. For JACOBI a block is one row. */
 
 typedef struct mbi_setup {
-  const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
-  double *norms;          /* one for each task: the greatest of its rows */
+  const merbit_view *csr; /* in host memory */
+  double *blocks;         /* rows of the blocks, each as wide as a block; NULL: no
+                           * preconditioner */
+  double *norms;          /* per task: the largest norm of its rows */
   int width, tasks;
 } mbi_setup;
 
@@ -35210,8 +35151,8 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
- * destroys. */
+/* Sets *csr to a CSR in host memory: the view itself, or that of *copy. The caller destroys
+ * *copy. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
@@ -35225,8 +35166,8 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return status;
 }
 
-/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
- */
+/* Computes the norm of A, and the blocks if `blocks` is not NULL. The arrays of `csr` must have
+ * been checked. */
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
     double *blocks) {
   mbi_setup e;
@@ -35253,8 +35194,8 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of the first block that is singular, or -1 */
+  void *inverse; /* in the type of the vectors, column by column: MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of the first singular block, or -1 */
   int tasks;
 } mbi_invert;
 
@@ -35342,7 +35283,7 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
+/* Fails with a sentence on the diagonal entry of `row`, which cannot be inverted. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
     double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
@@ -35350,7 +35291,7 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-/* Inverts the blocks into `inverse`, host memory that is all zero. */
+/* Inverts the blocks into `inverse`, host memory that must be zero. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
     void *inverse) {
   const int width = solver->v.block;
@@ -35373,8 +35314,8 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
- * at once. */
+/* Steps, products and preconditioners of a solver. Work for the GPU is enqueued; the CPU
+ * computes at once. */
 
 /* Runs the step at `index` of the method's table. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
@@ -35396,12 +35337,12 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 }
 
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
- * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
+ * to the next, and the sums of the previous product. solver->gpu.fused_blocks must be
+ * positive. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
-  int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
-  arguments.n = n;
+  arguments.n = solver->n;
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
@@ -35419,15 +35360,15 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
       NULL, sums, skip, solver->gpu.stream);
 }
 
-/* Computes v[to] = A v[from], also after the solver has stopped. */
+/* Computes v[to] = A v[from], even if the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
       NULL, solver->v.at[to], solver->gpu.stream)
       : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
- * method->sums > 0. */
+/* Computes v[to] = A v[from] for a fused kernel, or nothing once the solver has stopped.
+ * method->sums must be positive. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
     int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
@@ -35524,7 +35465,8 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return mbi_solve_find_fused(solver);
 }
 
-/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
+/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. v.pre must be
+ * MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -35544,17 +35486,17 @@ MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) 
 
 /* ==== >>solve/cg/cg.c  solvers: CG ======================================================== */
 /* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
- * that a vector can pass through together are fused: solve/cg/steps.cuh. */
+ * Systems", 2nd ed. (2003), algorithm 9.1. The comments below give its line numbers. Lines that
+ * can update a vector in the same pass are fused: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W, and p'q, which the product
+// computes, in product_sums[0].
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, also z = M^-1 r, p = z
+// and r'z.
 MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35586,7 +35528,7 @@ MBS_AFTER(cg_start_p) {
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
+// of its own, also r'z.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -35618,7 +35560,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
+// Line 7 after z = M^-1 r: r'z.
 MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
@@ -35629,7 +35571,7 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p.
 MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
@@ -35647,11 +35589,11 @@ MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W, and p'q, which the product
+// computes, in product_sums[0].
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, also z = M^-1 r, p = z
+// and r'z.
 MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35683,7 +35625,7 @@ MBS_AFTER(cg_start_p) {
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
+// of its own, also r'z.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -35715,7 +35657,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
+// Line 7 after z = M^-1 r: r'z.
 MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
@@ -35726,7 +35668,7 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p.
 MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
@@ -35766,7 +35708,7 @@ static void mbi_cg_layout(merbit_solver *solver) {
   }
 }
 
-/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
+/* Runs line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
   if (mbi_solve_separate_preconditioner(solver)) {
     MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
@@ -35776,8 +35718,8 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
 }
 
-/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
- * places on. */
+/* Rotates the slots of p by `held` places, so that MBI_CG_P is the newest p. Each iteration
+ * writes the new p in place of the oldest. */
 static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   int i, k;
   for (i = 0; i < held; i++) {
@@ -35790,8 +35732,8 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   }
 }
 
-/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of those that are enqueued together (gpu.place,
+/* Runs lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
+ * iterations, and after the last of the iterations that are enqueued together (gpu.place,
  * gpu.followed). */
 static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
@@ -35810,7 +35752,7 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   return status;
 }
 
-/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
+/* Runs one iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   if (solver->gpu.fused_blocks > 0) {
     return mbi_cg_iterate_fused(solver);
@@ -35820,7 +35762,7 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   if (mbi_solve_separate_preconditioner(solver)) {
     MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
     MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
-  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
+  } /* otherwise UPDATE_R has computed r'z, and UPDATE_X_P computes z */
   /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
   return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
@@ -35829,22 +35771,22 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "CG",
     "solve/cg/cg.cu", mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1, /* sum of a product: p'q */
+    1, /* sums of a product: p'q */
     0, /* restarts */
     mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
 /* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 7.7, whose line numbers the comments below give. p^ is
- * M^-1 p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
+ * Systems", 2nd ed. (2003), algorithm 7.7. The comments below give its line numbers. p^ is M^-1
+ * p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v, then t = A s^ (in
+// MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and s^ is M^-1 s;
+// without a preconditioner they are p and s themselves. s lies in the slot of r until r is
+// updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -35862,7 +35804,7 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
+// Lines 1 and 2: r = shadow = p = b - A x, rho.
 MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35882,7 +35824,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v.
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -35907,8 +35849,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
+// omega t, ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
@@ -35938,7 +35879,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar consists of rounding errors only
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -35954,7 +35895,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v).
 MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
@@ -35971,10 +35912,10 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v, then t = A s^ (in
+// MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and s^ is M^-1 s;
+// without a preconditioner they are p and s themselves. s lies in the slot of r until r is
+// updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -35992,7 +35933,7 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
+// Lines 1 and 2: r = shadow = p = b - A x, rho.
 MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -36012,7 +35953,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v.
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -36037,8 +35978,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
+// omega t, ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
@@ -36068,7 +36008,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar consists of rounding errors only
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -36084,7 +36024,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v).
 MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
@@ -36118,12 +36058,13 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
   solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
 }
 
-/* Lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in MBI_AT_W. */
+/* Runs lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in
+ * MBI_AT_W. */
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_BICGSTAB_START);
 }
 
-/* Lines 4 to 10 in two products, each with a fused vector kernel behind it. */
+/* Runs lines 4 to 10 in two products, each followed by a fused vector kernel. */
 static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V)); /* v = A p^ */
   MBI_TRY(mbi_solve_fused(solver, 0)); /* 4, 5: alpha, s */
@@ -36131,7 +36072,7 @@ static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
   return mbi_solve_fused(solver, 1); /* 6 to 10: omega, x, r, beta, p */
 }
 
-/* One iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
+/* Runs one iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   const int separate = mbi_solve_separate_preconditioner(solver);
   if (solver->gpu.fused_blocks > 0) {
@@ -36166,23 +36107,23 @@ MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
 /* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
- * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
- */
-#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
+ * Systems", 2nd ed. (2003), algorithm 9.5. The comments below give its line numbers. Lines 4 to
+ * 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh. */
+#define MBI_GMRES_RESTART 30       /* iterations per cycle, by default */
 #define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
-#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
+/* Distances between vectors of a basis are multiples of so many elements. */
+#define MBI_BASIS_ALIGNED 32
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
 // Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
+// passes over the basis. The first pass computes h. The second subtracts h and computes the
 // correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
 // MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x.
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -36206,7 +36147,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36235,7 +36176,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
+// Lines 6 and 5 again: w -= the sum of h_k v_k, then v_k'w and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36267,7 +36208,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle also line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
@@ -36299,11 +36240,11 @@ MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSE
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
 // Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
+// passes over the basis. The first pass computes h. The second subtracts h and computes the
 // correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
 // MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x.
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -36327,7 +36268,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36356,7 +36297,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
+// Lines 6 and 5 again: w -= the sum of h_k v_k, then v_k'w and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36388,7 +36329,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle also line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
@@ -36448,13 +36389,13 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
-/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
+/* Runs line 1: v_1 = r / ||r||. The convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
-/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
- * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
+/* Runs one iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
+ * w lies in MBI_AT_W. Unless the preconditioner is a step of its own, u is already M^-1 v_j. */
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
   int z = MBI_ARNOLDI_U;
   if (mbi_solve_separate_preconditioner(solver)) {
@@ -36467,7 +36408,7 @@ static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
 }
 
-/* Checks what only GMRES reads of a description. */
+/* Checks the fields of a description that only GMRES reads. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -36484,7 +36425,7 @@ MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve
       : 0;
 }
 
-/* Returns whether a reason of GMRES ended the solve. */
+/* Returns whether GMRES ended the solve for a reason of its own. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
@@ -36513,7 +36454,7 @@ MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
     mbi_gmres_layout, mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
 /* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
-/* Returns the method of that name; NULL for none. */
+/* Returns the method with that name, or NULL. */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
@@ -36529,7 +36470,7 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 
 /* ==== >>solve/core/recorded.c  solvers: recorded iterations =============================== */
 /* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
- * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * does not launch each kernel again. With conditional nodes (CUDA 12.4) the loop itself runs on
  * the GPU until the solver stops or the next convergence check is due. Otherwise the host
  * launches the graph as often as the round needs. Without graphs, kernels are launched one by
  * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
@@ -36537,8 +36478,8 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 #define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
-#define MBI_GRAPH_ASSIGN_DEFAULT \
-  1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+/* CU_GRAPH_COND_ASSIGN_DEFAULT: the condition gets its default at each launch of the graph. */
+#define MBI_GRAPH_ASSIGN_DEFAULT 1
 
 /* Creates the solver's stream, which is ordered with the default stream. On failure the solver
  * uses the default stream, and nothing is recorded. */
@@ -36590,8 +36531,8 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
- * decides whether the loop goes on comes last. */
+/* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
+ * node that decides whether the loop continues comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
     void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
@@ -36608,7 +36549,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
+/* Records the loop as a graph. The caller destroys *graph, on failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -36649,7 +36590,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
         driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
-    body = node.graphs[0]; /* the driver's */
+    body = node.graphs[0]; /* belongs to the driver */
     status = mbi_recorded_answer(
         solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
         MBI_CAPTURE_RELAXED));
@@ -36663,7 +36604,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   return status;
 }
 
-/* Records iterations as a graph that the host launches again and again. */
+/* Records iterations as a graph that the host launches repeatedly. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end, status = mbi_recorded_answer(
@@ -36717,7 +36658,7 @@ static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without host memory the other way fails too */
+    return status; /* without host memory a plain graph fails too */
   }
   return mbi_recorded_make(solver, 0);
 }
@@ -36793,7 +36734,8 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   }
   MBI_TRY(status);
   MBI_TRY(mbi_recorded_create(solver));
-  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+  /* A loop would have taken them all. */
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) {
     *span = MBI_SOLVE_ROUND_FIRST;
   }
   *span -= first;
@@ -36816,8 +36758,8 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
- * stops. On the CPU runs them. */
+/* Enqueues a round of iterations on the GPU; it ends at state.check_at or when the solver
+ * stops. On the CPU, runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   merbit_status status =
@@ -36839,18 +36781,19 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to go on. */
-#define MBI_SOLVE_LATENCY \
-  1e-5                          /* seconds of an iteration that are not spent in its products \
-                                 */
-#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
 
-/* Returns the state as the last convergence check found it. */
+/* Seconds of an iteration that are not spent in its products. */
+#define MBI_SOLVE_LATENCY 1e-5
+/* How often the goal may be lowered before the recurrence is restarted. */
+#define MBI_SOLVE_TIGHTENINGS 6
+
+/* Returns the solver's memory as of the last convergence check. */
 
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-/* ||r|| / ||b||, from squares. */
+/* Returns ||r|| / ||b||, given ||r||^2. */
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
@@ -36885,15 +36828,16 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
 
 /* Returns the number of iterations of the next round, after `done` took `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
-  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
+  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* a recorded graph may run that many
+                                                         * iterations more than asked */
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
   return span >= most                    ? most
       : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
 }
 
-/* Returns the number of iterations of the first round. Their time is estimated from the bytes
- * that a product reads at least, and the round takes half the time of later ones. The number is
- * smaller if there is a progress callback, and least if the recorded graph does not loop. */
+/* Returns the number of iterations of the first round. Their time is estimated from the least
+ * bytes that a product reads, and the round takes half the time of later ones. It is shorter if
+ * there is a progress callback, and shortest if the recorded graph does not loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
@@ -36902,9 +36846,10 @@ static int mbi_solve_first_round(const merbit_solver *solver) {
       : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
- * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
- * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
+/* Decides how to go on if the recurrence has reached its goal, but b - A x has not. If the two
+ * residuals still agree, the recurrence continues to a lower goal. Otherwise rounding errors
+ * have separated them, and the recurrence is restarted from b - A x as long as restarts help.
+ * Returns as mbi_solve_decide. */
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
     int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
@@ -36921,8 +36866,8 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
- * the next round, where MBI_OPEN_BEGIN means a restart. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. In that case *how is the
+ * MBI_OPEN of the next round; MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
@@ -36965,7 +36910,7 @@ static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int s
   return solver->method->start(solver);
 }
 
-/* Clears what belongs to one solve. */
+/* Clears the fields that belong to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
@@ -37013,9 +36958,9 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
       ? mbi_solve_residual(solver, 0) : MERBIT_OK;
 }
 
-/* ---- Why it ended, in words -------------------------------------------------------------- */
+/* ---- Descriptions of how the solve ended ------------------------------------------------- */
 
-/* Writes which number broke the recurrence down. */
+/* Writes which number made the recurrence break down. */
 static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
     size_t size) {
   const int at = state->iterations + 1;
@@ -37104,10 +37049,11 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 }
 
 /* ==== >>solve/core/refine.c  solvers: corrections in f32 ================================== */
-/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
+/* Iterative refinement: residuals are computed in f64. A solver of the same method in f32,
  * whose products and vectors move half the bytes, finds the corrections. */
-#define MBI_REFINE_TOLERANCE \
-  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
+
+/* The tolerance of a correction. f32 reaches it unless A is very ill-conditioned. */
+#define MBI_REFINE_TOLERANCE 1e-4
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -37117,7 +37063,7 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
+// Computes b' = (b - A x) / ||b - A x||, which f32 can represent.
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -37128,7 +37074,7 @@ MBS_ELEMENT(refine_down) {
 }
 MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-// x += ||b - A x|| x'
+// Computes x += ||b - A x|| x'.
 MBS_BEFORE(refine_up) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -37149,7 +37095,7 @@ MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
+// Computes b' = (b - A x) / ||b - A x||, which f32 can represent.
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -37160,7 +37106,7 @@ MBS_ELEMENT(refine_down) {
 }
 MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-// x += ||b - A x|| x'
+// Computes x += ||b - A x|| x'.
 MBS_BEFORE(refine_up) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -37199,12 +37145,11 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
 }
 
 /* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
- * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
+ * current. A value that f32 cannot represent becomes infinite; mbi_refine_holds finds it. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
   uint64_t count = (uint64_t)mbi_view_values(view);
-  uint32_t wide = 1, half = 0;
   void *kernel = NULL;
   mbk_forms_shorten_arguments arguments;
   mbi_program program;
@@ -37219,8 +37164,8 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   if (status == MERBIT_OK) {
     arguments.values = values;
     arguments.nnz = count;
-    arguments.wide = wide;
-    arguments.half = half;
+    arguments.wide = 1;
+    arguments.half = 0;
     arguments.shorter = solver->single_there;
     status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
         256, 0, NULL, &arguments);
@@ -37233,7 +37178,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
 }
 
 /* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
- * *rounded points to the solver's own array there, and is NULL for a pattern. */
+ * *rounded points to the solver's own array in the same memory, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **rounded) {
   const int there = memory == MERBIT_MEMORY_DEVICE ||
@@ -37257,7 +37202,8 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
+/* Fails if the GPU has rounded a value that f32 cannot represent. The norm is then not
+ * finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
@@ -37279,13 +37225,13 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
-/* Lets the steps of refinement reach b and x of the solver of corrections. */
+/* Gives the steps of refinement access to b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* Computes b - A x and reads the state: the convergence check. */
+/* Computes b - A x and reads the state, for a convergence check. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(mbi_solve_residual(solver, x_zero));
   if (!mbi_solve_on_gpu(solver)) {
@@ -37373,7 +37319,8 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   }
 }
 
-/* The steps between two corrections. Refinement has no iterations of its own. */
+/* The method of refinement: the steps between two corrections. It has no iterations of its
+ * own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu", mbi_refine_steps,
@@ -37381,14 +37328,14 @@ MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
- * order of the view; mbi_solver_order_inverse then permutes it. */
+/* Returns where the inverse is first written. If the plan is reordered, that is MBI_AT_W, in
+ * the order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* Permutes the inverse to the plan's order, if that is not the view's. */
+/* Permutes the inverse to the plan's order if that differs from the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
@@ -37414,7 +37361,6 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
-// What the kernels of solve/precondition/setup.cu take, for the host and the device.
 typedef struct mbk_setup_rows_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -37431,8 +37377,8 @@ typedef struct mbk_setup_invert_arguments {
   MBK_POINTER(mbk_u64) bad;
 } mbk_setup_invert_arguments;
 
-/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
- * blocks of more than one row. */
+/* The setup of a solver from a CSR in GPU memory, which is not copied to the host. CPU threads
+ * only invert blocks of more than one row. */
 #define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
 #define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
 #define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
@@ -37440,8 +37386,8 @@ typedef struct mbk_setup_invert_arguments {
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) + \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT \
-  2 /* thread blocks of a multiprocessor, few enough for others beside them */
+/* Thread blocks per multiprocessor. They leave space for other kernels. */
+#define MBI_SETUP_RESIDENT 2
 #define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
 /* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
@@ -37450,7 +37396,7 @@ MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
+/* Returns the lanes per row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -37489,16 +37435,14 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
       solver->context->device.multiprocessors;
   const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
-  uint64_t n = (uint64_t)solver->n;
-  uint32_t width = (uint32_t)solver->v.block;
   mbk_setup_rows_arguments arguments;
   gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);
   arguments.values = mbi_device_address(view->values);
-  arguments.n = n;
-  arguments.width = width;
+  arguments.n = (uint64_t)solver->n;
+  arguments.width = (uint32_t)solver->v.block;
   arguments.blocks = gpu->blocks;
   arguments.norms = gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
@@ -37518,19 +37462,19 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
+/* Inverts the diagonal into `target`, for JACOBI. Fails if an entry cannot be inverted. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
     void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
-  uint64_t n = (uint64_t)solver->n, bad = 0;
+  uint64_t bad = 0;
   mbk_setup_invert_arguments arguments;
   merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
   if (status == MERBIT_OK) {
     arguments.diagonal = gpu->blocks;
     arguments.inverse = mbi_device_address(target);
-    arguments.n = n;
+    arguments.n = (uint64_t)solver->n;
     arguments.bad = gpu->bad;
     status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
         wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
@@ -37557,7 +37501,7 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Waits until the GPU is done and destroys the stream. */
+/* Waits for the GPU and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -37569,7 +37513,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Releases what the setup holds, in progress or done. */
+/* Releases the memory of the setup, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -37581,8 +37525,8 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
- * on. */
+/* Starts the setup. The GPU reads the rows of `view`, which must have been checked; the call
+ * does not wait. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -37597,7 +37541,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
+/* Finishes the setup: sets the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -37624,19 +37568,19 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
- */
+/* Starts the setup while the plan is being made. The plan calls this after it has checked the
+ * arrays. */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
- * threads (diagonal.c). */
+/* The setup of a solver: on the GPU if it can read A there (setup_cuda.c), else by CPU threads
+ * (diagonal.c). */
 
-/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
- */
+/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be
+ * current. */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -37665,9 +37609,8 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
- * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
- * failure too. */
+/* Copies new values to the memory where the structure of A lies, if `memory` names the other
+ * one. *own is the copy or NULL; the caller runs mbi_setup_release_values, on failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
     merbit_view *view, void **own) {
   merbit_context *context = solver->context;
@@ -37697,7 +37640,7 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
-/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
+/* Releases the copy made by mbi_setup_move_values; `own` may be NULL. */
 MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
@@ -37708,7 +37651,7 @@ MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_v
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-/* Solvers: checks of a description, and what is made once for many solves. */
+/* Solvers: checks of a description, and the parts that many solves share. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
     const merbit_solver_desc *desc) {
@@ -37815,12 +37758,12 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
   return mbi_solver_check_numbers(context, desc);
 }
 
-/* ---- Made once for many solves ----------------------------------------------------------- */
+/* ---- Parts that many solves share -------------------------------------------------------- */
 
-/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
- * once for each solve. Finding the order takes as long as some thousands of products. It pays
- * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
- * order of the caller. */
+/* Returns whether to multiply in reverse Cuthill-McKee order; vectors are then permuted once
+ * per solve. Finding the order takes as long as some thousands of products. It pays only for
+ * many solves, and only if x is too large for the caches. Blocks and callbacks need the
+ * caller's order. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -37831,7 +37774,7 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
+/* Returns whether this solver itself runs CG, and neither refinement nor Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
@@ -37862,10 +37805,10 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-/* Releases all that mbi_solver_make has made, so that it can be called again. */
+/* Releases everything that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
+  if (solver->inner != NULL) { /* both share its stream, on which no work is pending any more */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -37877,7 +37820,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
+  merbit_plan_destroy(solver->plan); /* the plan has arrays in the arena */
   solver->plan = NULL;
   (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
@@ -37904,7 +37847,7 @@ MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   }
 }
 
-/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
+/* Makes all parts of a solver except its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
@@ -37947,13 +37890,13 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   mbi_arena_shut(solver->context, &solver->gpu.arena);
   MBI_TRY(status);
   MBI_TRY(mbi_solver_enter(solver));
-  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+  solver->bytes -= solver->gpu.arena.used; /* the plan counts these bytes */
   status = mbi_solver_setup(solver, &solver->view);
   mbi_solver_leave(solver);
   return status;
 }
 
-/* Makes the solver; once more with scaled values if the values are too far from 1. */
+/* Makes the solver. If the values are too far from 1, makes it once more with scaled values. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -37982,7 +37925,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
+    solver->side = MERBIT_SIDE_CPU; /* releasing on the CPU side needs no device */
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
         context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
@@ -38057,8 +38000,7 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
- * refines. */
+/* Creates a solver. `corrects` is 1 if it finds the corrections of another solver. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
   const double start = mbi_seconds();
@@ -38112,8 +38054,8 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
- * norm and the preconditioner again. */
+/* Gives new values, which are not scaled here, to the plan and to the solver of corrections.
+ * Then computes the norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   merbit_view view;
@@ -38228,7 +38170,8 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
       : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
+/* Solves. If b must be scaled, solves once more with a scaled b. The CUDA context must be
+ * current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
@@ -38305,53 +38248,60 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
   double *sums;             /* W; 0 for a dangling vertex */
   void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
   void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* per task: the first entry that is no valid weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
 // The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
-// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
-// stopped.
+// state.rr and the ring hold the L1 change of an iteration. state.closed is nonzero after it
+// has stopped.
 
-// In state.scalar; the first four are s0 to s3 of the product's epilogue.
+// Indices in state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
-#define MBI_PAGERANK_BASE 1  // what each unit of the teleport distribution receives next
-#define MBI_PAGERANK_RELAX 2 // the next ranks are so many times those of the power method,
-#define MBI_PAGERANK_PAST 3  // and so many times (1 minus that) those of the iteration before
-#define MBI_PAGERANK_SUM 4   // of the distribution as it is stored: 1, or n where all are 1
-#define MBI_PAGERANK_LEAST 5 // change so far
-#define MBI_PAGERANK_STALE 6 // iterations since
-#define MBI_PAGERANK_DANGLING 7   // vertices that nothing leaves
-#define MBI_PAGERANK_MOST 8       // the largest relaxation factor allowed; 1: the power method
-#define MBI_PAGERANK_PLAIN_RATE 9 // of the power method's changes, when it was last measured
-#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor changed last
+// The amount that the next iteration gives to each unit of the teleport distribution.
+#define MBI_PAGERANK_BASE 1
+// Factor of the power method's ranks in the next ranks: the relaxation factor.
+#define MBI_PAGERANK_RELAX 2
+#define MBI_PAGERANK_PAST 3     // factor of the previous ranks: 1 minus the relaxation factor
+#define MBI_PAGERANK_SUM 4      // sum of the distribution as it is stored: 1, or n if all are 1
+#define MBI_PAGERANK_LEAST 5    // the smallest change so far
+#define MBI_PAGERANK_STALE 6    // iterations since that change
+#define MBI_PAGERANK_DANGLING 7 // number of vertices without outgoing edges
+#define MBI_PAGERANK_MOST 8     // the largest relaxation factor allowed; 1: the power method
+// Rate of the power method's changes when it was last measured.
+#define MBI_PAGERANK_PLAIN_RATE 9
+#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor last changed
 #define MBI_PAGERANK_STARTED 11   // the iteration after which relaxation began
 #define MBI_PAGERANK_HOLD 12      // the first iteration that may begin or question relaxation
-#define MBI_PAGERANK_KEPT 13      // the factor that a probe may return to; 0: no probe
-#define MBI_PAGERANK_KEPT_RATE 14 // and the rate that it had
-#define MBI_PAGERANK_LOST 15      // iterations lost by relaxation, against the power method
+#define MBI_PAGERANK_KEPT 13      // the factor to which a probe may return; 0: no probe
+#define MBI_PAGERANK_KEPT_RATE 14 // the rate with that factor
+// Iterations that relaxation has lost, compared with the power method.
+#define MBI_PAGERANK_LOST 15
 
-// In state.stop, which else is a merbit_stop.
+// Values of state.stop in addition to those of merbit_stop.
 #define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
-// But for rounding each iteration of the power method takes the change down, by the damping at
-// least.
+// Iterations without a new smallest change that end the iteration. Apart from rounding errors,
+// each iteration of the power method reduces the change at least by the damping.
 #define MBI_PAGERANK_PATIENCE 16
 
 // Acceleration, tuned on random graphs of many families
 // (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10    // and when its factor grows
-#define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
-#define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
-#define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
+#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
+// The least number of iterations left for which relaxation begins.
+#define MBI_PAGERANK_AHEAD 14
+#define MBI_PAGERANK_WORTH 10 // the same for a larger factor
+// Factors are multiples of 1 / 256, so that rounding changes none.
+#define MBI_PAGERANK_GRAIN 256.0
+#define MBI_PAGERANK_LEAP 1.3125 // the factor grows at most to this, or twice its part above 1
+// The share of the iterations that may be lost which one start may use.
+#define MBI_PAGERANK_SHARE 0.15
 
 // Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
 // go.
@@ -38366,16 +38316,16 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
 }
 
-// Acceleration: second-order Richardson iteration, Golub, Varga, "Chebyshev semi-iterative
+// Acceleration by second-order Richardson iteration: Golub, Varga, "Chebyshev semi-iterative
 // methods, successive overrelaxation iterative methods, and second order Richardson iterative
-// methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
-// "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
-// lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
-// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
-// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
-// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
-// given up, for a while, where the power method is as fast.
+// methods", Numer. Math. 3 (1961), section 4. Eigenvalues are estimated as in Hageman, Young,
+// "Applied Iterative Methods" (1981), chapter 5. If the eigenvalues lie in [-lambda, lambda],
+// the factor f = 2 / (1 + sqrt(1 - lambda^2)) multiplies the changes by sqrt(f - 1) per
+// iteration: at damping 0.85 by 0.56 instead of 0.85. Graphs with links in both directions have
+// such eigenvalues. Directed cycles have complex ones, with which relaxed changes fall more
+// slowly than those of the power method, or grow. Therefore relaxation is a trial. It begins
+// with a factor whose failure costs little, grows while the changes fall as they should with
+// real eigenvalues, and is given up for a while if the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -38391,7 +38341,7 @@ MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda)
   return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));
 }
 
-// Returns the factor that may follow `factor`.
+// Returns the factor that may follow `factor`: `wanted`, within limits.
 MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,
     double leap) {
   const double twice = 2 * factor - 1;
@@ -38411,19 +38361,19 @@ MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {
   return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];
 }
 
-// Returns the mean rate of the last `count` iterations.
+// Returns the mean rate of the last `count` iterations, 1 to 3.
 MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   const double fell = m->state.rr / mbi_pagerank_before(m, count);
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
-// Changes the relaxation factor and notes when.
+// Changes the relaxation factor and records when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
 }
 
-// Adds what the iterations of this window lost against the power method.
+// Adds the iterations that this window lost compared with the power method.
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
@@ -38433,14 +38383,14 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
 
-// Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
-// method's, leaves for the next.
+// Returns how many iterations the next trial may lose: `share` of what all trials may lose (2
+// and a tenth of the power method's iterations), minus what has been lost.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
   const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
-// Returns the power method to the next window, and to later ones until HOLD.
+// Returns to the power method for the next window, and for later ones until HOLD.
 MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_solve_state *s = &m->state;
   mbi_pagerank_account(m);
@@ -38450,8 +38400,8 @@ MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_pagerank_switch(s, 1);
 }
 
-// Returns whether the rates of the last five iterations neither fall nor rise much: before
-// that they tell nothing about eigenvalues. After a failure they must not rise either.
+// Returns whether the rates of the last five iterations are steady. Before that they say
+// nothing about eigenvalues. After a failed trial they must not rise either.
 MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   const double last = m->state.rr / mbi_pagerank_before(m, 1);
   const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;
@@ -38468,8 +38418,9 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
 }
 
 // Begins a trial of relaxation at the end of a window of the power method, if its rates are
-// steady. The first factor f is bounded by what a failure costs: two iterations in which an
-// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+// steady. The first factor f is bounded by the cost of a failure: two iterations in which an
+// eigenvalue off the real axis multiplies the change by about f (1 + rate^2) - 1 instead of
+// rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -38478,7 +38429,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
   if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
-      !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
+      !(rate < damping + 0.1 * (1 - damping)) || // otherwise these are rounding errors
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
     return;
@@ -38500,7 +38451,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
 }
 
 // Decides on the factor after a relaxed iteration. The first change after a switch still
-// belongs to the factor before.
+// belongs to the previous factor.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double factor = s->scalar[MBI_PAGERANK_RELAX],
@@ -38510,7 +38461,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   double rate, lambda, wanted;
   if (since == 1) {
     if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {
-      // The power method is about to converge faster: chains of links have ended.
+      // The power method is about to converge faster, because chains of links have ended.
       s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;
       s->scalar[MBI_PAGERANK_LOST] += 4;
       mbi_pagerank_switch(s, 1);
@@ -38525,8 +38476,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
-  // it.
+  // Give up a factor that promises less than a tenth fewer iterations and did not grow.
   if (mbi_pagerank_budget(s, 0.5) < 0 || (since >= 4 * MBI_PAGERANK_WINDOW &&
       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
     mbi_pagerank_give_up(m, factor);
@@ -38534,13 +38484,13 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
   mbi_pagerank_account(m);
   if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {
-    // Either a slower real eigenvalue shows, or relaxing hinders: a probe tells.
+    // Either a slower real eigenvalue appears, or relaxation hinders. A probe decides.
     s->scalar[MBI_PAGERANK_KEPT] = factor;
     s->scalar[MBI_PAGERANK_KEPT_RATE] = rate;
     mbi_pagerank_switch(s, 1);
     return;
   }
-  // Where both of a pair of roots have the size sqrt(factor - 1) nothing is to be learnt.
+  // If both roots have magnitude sqrt(factor - 1), the rate says nothing about lambda.
   if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||
       rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {
     return;
@@ -38552,8 +38502,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// Ends a probe, a window of the power method within a trial. The trial goes on if the power
-// method was no faster.
+// Ends a probe, which is a window of the power method within a trial. The trial continues if
+// the power method was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -38569,8 +38519,8 @@ MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
 }
 
-// Chooses the factor of the next iteration. A function of its own, so that the kernel around it
-// needs no more registers.
+// Chooses the factor of the next iteration. It is a function of its own so that the kernel
+// around it needs fewer registers.
 MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   const mbi_solve_state *s = &m->state;
   if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
@@ -38585,7 +38535,7 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
 }
 
 // Ends an iteration. `change` is the one that the power method would make. The last iteration
-// is always one of the power method, whose change bounds the distance to the ranks themselves.
+// is always one of the power method, because its change bounds the distance to the exact ranks.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;
@@ -38593,7 +38543,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   s->iterations++;
   s->rr = change;
   m->ring[s->iterations % MBI_SOLVE_RING] = change;
-  if (relaxed) { // then the next change may be any
+  if (relaxed) { // the next change may have any size
     s->scalar[MBI_PAGERANK_LEAST] = 1e300;
     s->scalar[MBI_PAGERANK_STALE] = 0;
   } else if (change < s->scalar[MBI_PAGERANK_LEAST]) {
@@ -38617,7 +38567,6 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   }
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
-// What the kernels of solve/pagerank/pagerank.cu take, for the host and the device.
 typedef struct mbk_pagerank_weigh_arguments {
   MBK_POINTER(MBK_VECTOR) weights;
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
@@ -38654,7 +38603,7 @@ typedef struct mbk_pagerank_end_arguments {
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
+#define MBI_PAGERANK_THREADS 256 /* threads per thread block; MBK_PAGERANK_THREADS */
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
@@ -38663,7 +38612,7 @@ typedef struct mbk_pagerank_end_arguments {
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
+  void *z[3]; /* used in turn; with method MERBIT z[0] and two products */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
@@ -38675,18 +38624,18 @@ typedef struct mbi_pagerank {
   merbit_type type;
   int64_t n;
   merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
-  merbit_view copy, expanded; /* a device graph's copy; both triangles */
+  merbit_view copy, expanded; /* a copy of a device graph; both triangles */
   merbit_matrix *entries;     /* entries of a BSR graph */
-  merbit_operation operation; /* that makes A^T from links */
-  mbi_weights weights;        /* empty if CUDA computes them */
-  void *teleport;             /* the caller's distribution, normalised, or NULL */
+  merbit_operation operation; /* turns links into A^T */
+  mbi_weights weights;        /* empty if the GPU computes them */
+  void *teleport;             /* the caller's distribution, normalised; or NULL */
   merbit_plan *plan;          /* of A^T */
-  void *ranks;                /* the caller's; on the CPU they hold z until the end */
+  void *ranks;                /* the caller's array; on the CPU it holds z until the end */
   mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
-  int64_t synchronizations;   /* convergence checks of the host */
+  int64_t synchronizations;   /* number of convergence checks by the host */
   int history_count;          /* iterations in the history */
-  void *y;                    /* CPU: the product */
-  void *past;                 /* CPU: z of the iteration before */
+  void *y;                    /* CPU: the result of the product */
+  void *past;                 /* CPU: the previous z */
   double *partials;           /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
@@ -38694,12 +38643,12 @@ typedef struct mbi_pagerank {
 #endif
 
 /* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
- * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
- * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
- * is zero, and any divisor will do. */
+ * j. The iteration works on z = x / W, so that the product A^T z can use the given weights, and
+ * a pattern needs none. A vertex without outgoing edges ("dangling") has -1: its column of A^T
+ * is zero, so any divisor will do. */
 #define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
-/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
+/* If W lies within 2^-n and 2^n, z and its products stay far from the limits of the type. */
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
@@ -38728,7 +38677,7 @@ static void mbi_weights_check_task(void *argument, int task) {
 }
 
 /* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
- * are checked. */
+ * have been checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
     const merbit_view *graph) {
   mbi_weights w;
@@ -38754,8 +38703,7 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* ---- Sums in double, in the order of the entries ------------------------------------------
- */
+/* ---- Sums in double, in the order of the entries ----------------------------------------- */
 
 static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -38795,8 +38743,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
- */
+/* ---- Scaling of rows by powers of two, for sums far from 1 ------------------------------- */
 
 /* Returns whether z = x / W could overflow its type or lose bits. */
 static int mbi_weights_need_scaling(const mbi_weights *w) {
@@ -38811,8 +38758,8 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
- */
+/* Returns the power of two that divides the values of a row so that their sum is in [1/2,
+ * 1). */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -38858,8 +38805,7 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
   return status;
 }
 
-/* ---- All of it ----------------------------------------------------------------------------
- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
@@ -38881,8 +38827,8 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return status;
 }
 
-/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
- * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
+/* Computes the weights of a square host CSR or COO whose arrays have been checked and outlive
+ * `w`. Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, on failure
  * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
@@ -38918,12 +38864,13 @@ MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 
 /* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ================= */
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
- * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
- * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
- * paper's. Sums over vertices are in double and in an order that depends on their number alone.
- */
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' = d
+ * P^T x + (1 - d + d * (mass of dangling vertices)) t. The iteration works on z = x / W. Since
+ * P^T x = A^T z, the product can use the graph's own values, and a pattern needs none. If the
+ * changes show that it pays, iterations are relaxed (solve/pagerank/steps.cuh), except with
+ * method MERBIT, which follows the paper. Sums over vertices are in double, in an order that
+ * depends only on the number of vertices. */
+
 /* ---- The description --------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
@@ -39002,7 +38949,7 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
 }
 
 /* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
- * greatest first, because a sum of extreme numbers would overflow or vanish. */
+ * largest first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
     const void *given, void *target) {
   double most = 0, sum = 0;
@@ -39033,7 +38980,7 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
+/* Normalises the teleport distribution and the first ranks if the caller gives them. The first
  * ranks go to the caller's array. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
@@ -39049,8 +38996,8 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
 
 /* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
 
-/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
- */
+/* Sets run->links to all entries of `host`, whose header has been checked, and computes the
+ * weights. */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
@@ -39060,10 +39007,11 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
     MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
     run->links = run->entries->view;
   } else if (mbi_view_is_triangle(host)) {
-    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
+    MBI_TRY(mbi_weights_check(context, host)); /* on the caller's arrays, so that an error names
+                                                * their entry */
     MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
     run->links = run->expanded;
-    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
+    run->operation = MERBIT_OPERATION_N; /* a symmetric graph is its own transpose */
   }
   MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
   if (run->weights.scaled != NULL) {
@@ -39072,7 +39020,7 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-/* Returns the side to try first. */
+/* Returns the side that is tried first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
@@ -39084,7 +39032,8 @@ static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
+/* Brings the graph to the side where the plan is made, computes weights and normalises
+ * distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
@@ -39107,7 +39056,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   return mbi_pagerank_distribute(run);
 }
 
-/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
+/* Returns the number of products for which the plan is chosen. The change, at most 2, falls
  * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
  * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
@@ -39117,8 +39066,8 @@ MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_sid
   return calls < 1 ? 1 : (int)(calls < most ? calls : most);
 }
 
-/* v0 is z, v1 is W with its sign, v2 the z of the iteration before, v3 the teleport
- * distribution. */
+/* The expressions of the epilogue. v0 is z, v1 is W with its sign, v2 the previous z, v3 the
+ * teleport distribution. */
 static const char *const mbi_pagerank_result[2] = {
     "s2 * (s0 * ax + s1) / abs(v1) + s3 * v2", "s2 * (s0 * ax + s1 * v3) / abs(v1) + s3 * v2"};
 static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(v1))",
@@ -39140,7 +39089,8 @@ MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
+/* Divides the memory at `space` among vectors and scalars; z comes first. Returns the bytes
+ * used. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -39187,7 +39137,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* Sets the first state, for either side, but for the base. */
+/* Sets the first state for either side, except the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
@@ -39203,9 +39153,9 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU =============================== */
-/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
- * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
- * of solvers are (solve/core/recorded.c). */
+/* PageRank on the GPU, which keeps vectors and scalars. An iteration is one product: its
+ * epilogue computes the new z, two sums and the scalar part. Iterations are recorded like those
+ * of solvers (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
 /* ---- The program ------------------------------------------------------------------------- */
@@ -39240,7 +39190,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
+/* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
     const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -39256,7 +39206,6 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
   mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
   mbk_pagerank_weigh_arguments arguments;
-  uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
     status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
@@ -39268,7 +39217,7 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   if (status == MERBIT_OK) {
     arguments.weights = mbi_device_address(run->gpu.weights);
     arguments.row_ptr = row_ptr;
-    arguments.n = n;
+    arguments.n = (uint64_t)run->n;
     status = mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
         mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
         MBI_PAGERANK_THREADS, 0, NULL, &arguments);
@@ -39291,7 +39240,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   mbi_pagerank_gpu *gpu = &run->gpu;
   merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
-   * methods do not read the z before the first: solve/pagerank/after.cuh. */
+   * methods do not read the z before the first one: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
     status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
   }
@@ -39309,29 +39258,26 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
       ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory) : status;
 }
 
-/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
+/* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
-  int32_t given = run->desc.start != NULL;
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
   merbit_status status;
   begin.z = mbi_device_address(run->gpu.z[0]);
   begin.weights = mbi_device_address(run->gpu.weights);
-  begin.given = given;
-  begin.n = n;
+  begin.given = run->desc.start != NULL;
+  begin.n = (uint64_t)run->n;
   begin.partials = mbi_device_address(run->gpu.partials);
   status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
   first.partials = mbi_device_address(run->gpu.partials);
-  first.blocks = blocks;
+  first.blocks = (uint32_t)mbi_pagerank_blocks(run);
   first.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
 }
 
 /* ---- An iteration ------------------------------------------------------------------------ */
 
-/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the previous z. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -39349,8 +39295,6 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_update_arguments update;
   mbk_pagerank_first_arguments finish;
   merbit_status status =
@@ -39360,22 +39304,22 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
     update.y = y;
     update.weights = mbi_device_address(run->gpu.weights);
     update.teleport = mbi_device_address(run->gpu.teleport);
-    update.n = n;
+    update.n = (uint64_t)run->n;
     update.m = mbi_device_address(run->engine.memory);
     update.partials = mbi_device_address(run->gpu.partials);
     status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
   }
   finish.partials = mbi_device_address(run->gpu.partials);
-  finish.blocks = blocks;
+  finish.blocks = (uint32_t)mbi_pagerank_blocks(run);
   finish.m = mbi_device_address(run->engine.memory);
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
       : status;
 }
 
-/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
- */
+/* Enqueues two iterations, so that the next call always begins with z[0], also after a
+ * failure. */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
-  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
   merbit_status status = MERBIT_OK;
   int turn;
   for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
@@ -39387,7 +39331,8 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
 
 /* ---- Create and release ------------------------------------------------------------------ */
 
-/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
+/* Makes the plan and the arrays for the GPU. On failure the caller runs
+ * mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status;
@@ -39397,7 +39342,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
+  /* A call enqueues two iterations. A pass of the loop costs 4 us; a call after the end costs
+   * more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -39416,8 +39362,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device is gone already. */
+/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. The
+ * memory of a lost device does not exist any more. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -39434,7 +39380,7 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 
 /* ---- Rounds ------------------------------------------------------------------------------ */
 
-/* Runs a round of `span` iterations and reads the state: the convergence check. */
+/* Runs a round of `span` iterations and reads the state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
@@ -39459,7 +39405,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 /* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
-  uint64_t n = (uint64_t)run->n;
   mbk_pagerank_end_arguments end;
   merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
@@ -39467,7 +39412,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   }
   end.z = mbi_device_address(z);
   end.weights = mbi_device_address(run->gpu.weights);
-  end.n = n;
+  end.n = (uint64_t)run->n;
   status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, &end);
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, run->ranks, z,
@@ -39478,7 +39423,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ================== */
-/* PageRank: the CPU's iterations, the choice of the side, and the loop. */
+/* PageRank: the iterations on the CPU, the choice of the side, and the loop. */
 #define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
 
 /* ---- CPU --------------------------------------------------------------------------------- */
@@ -39493,8 +39438,8 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the
+ * number of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -39550,7 +39495,7 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39632,7 +39577,7 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39689,8 +39634,8 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   }
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
+/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the
+ * number of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -39746,7 +39691,7 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -39828,7 +39773,7 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
+/* Computes one chunk of z' = (d * y + base * t) / W, relaxed. Keeps the last z. */
 static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -39898,12 +39843,13 @@ static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twi
   }
 }
 
-/* Makes what the CPU iterates with. On failure the caller runs mbi_pagerank_release. */
+/* Makes the plan and the arrays for the CPU. On failure the caller runs
+ * mbi_pagerank_release. */
 static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   void *partials = NULL;
   double sums[2];
-  if (run->weights.totals == NULL) { /* the GPU was to compute them */
+  if (run->weights.totals == NULL) { /* the GPU should have computed them */
     MBI_TRY(mbi_weights_create(run->context, &run->links, &run->weights));
   }
   MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CPU));
@@ -39921,8 +39867,8 @@ static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* One iteration on the CPU. The z before is kept only if this iteration is relaxed or the next may
- * be, which is decided at the end of a window. */
+/* Runs one iteration on the CPU. Keeps the previous z only if this iteration is relaxed or the
+ * next may be, which is decided at the end of a window. */
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   static const mbi_task tasks[2][2][2] = {
       {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
@@ -39940,7 +39886,7 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* ---- Either side ------------------------------------------------------------------------- */
+/* ---- Both sides -------------------------------------------------------------------------- */
 
 static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -39955,8 +39901,8 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_matrix_destroy(run->entries);
 }
 
-/* Makes what one side iterates with. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for a graph
- * in host memory. */
+/* Makes the plan and the arrays for one side. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU
+ * for a graph in host memory. */
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   char reason[sizeof run->plan->reason];
@@ -39989,7 +39935,8 @@ static void mbi_pagerank_note_history(mbi_pagerank *run) {
   run->history_count = last;
 }
 
-/* Iterates in rounds until the state says stop. The CPU checks convergence after each iteration. */
+/* Iterates in rounds until the state says stop. The CPU checks convergence after each
+ * iteration. */
 static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
   const double start = mbi_seconds();
@@ -40035,7 +39982,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
-/* Computes ranks. `graph` is a square view, not empty, whose header is checked. */
+/* Computes ranks. `graph` is a square view, not empty, whose header has been checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
     merbit_pagerank_result *result) {
   const double start = mbi_seconds();
@@ -40090,7 +40037,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_EIGEN_H
 
 /* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
- * multiplies. */
+ * computes products. */
 enum {
   MBI_EIGEN_PROJECT = 0, MBI_EIGEN_REPROJECT, MBI_EIGEN_EXTEND, MBI_EIGEN_ROTATE,
   MBI_EIGEN_CHECK_STEP, MBI_POWER_MEASURE, MBI_POWER_NORMALISE, MBI_EIGEN_STEPS };
@@ -40102,20 +40049,20 @@ typedef struct mbi_eigen {
       state; /* as of the last convergence check, then as changed for the next round */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs found, to be checked and returned */
-  double best;  /* residual or estimate when it last fell by a tenth */
-  int since;    /* the restart when that was; for the power method the iteration */
+  int found;    /* pairs found, which are to be checked and returned */
+  double best;  /* the residual or estimate when it last fell by a tenth */
+  int since;    /* when that was: the restart; for the power method the iteration */
   double scale; /* the largest magnitude of an eigenvalue so far */
-  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  /* Lanczos. Matrices are m x m for a basis of m vectors. */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
+  double *work;     /* a copy of t; at the end its diagonal holds the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
-  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *columns;  /* columns as the solver computes them: m + 1 numbers each */
   double *couple;   /* after a rotation: t between each kept vector and the next one */
   double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
   int *order;       /* rows of s, the wanted ones first */
-  int done, size;   /* columns of t: before this cycle, and complete */
+  int done, size;   /* numbers of columns of t: before this cycle, and complete ones */
   int restarts;
   int row, column; /* of the first entry of t that is not symmetric; row -1: none */
   double value;    /* by how much t(row, column) differs from what symmetry requires */
@@ -40123,9 +40070,9 @@ typedef struct mbi_eigen {
 
 #endif
 
-/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
- * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
- */
+/* Eigenvalues and eigenvectors of a small dense symmetric matrix by Jacobi's rotations, which
+ * find small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section
+ * 8.5. */
 #define MBI_JACOBI_SWEEPS 40
 
 /* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
@@ -40146,7 +40093,7 @@ static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c,
   }
 }
 
-/* One sweep: a rotation of each pair that needs one. Returns their number. */
+/* Runs one sweep: rotates each pair that needs it. Returns the number of rotations. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {
@@ -40191,8 +40138,8 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 // The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
 // section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
+// Rotates the basis: vector q becomes the combination by row q of S. If MBI_EIGEN_NEXT is set,
+// the newest vector follows.
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
@@ -40232,7 +40179,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
+// Computes lambda = u'w and ||w||, where w = A u.
 MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -40248,7 +40195,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
+// Computes ||w - lambda u||^2 and u = w / ||w||.
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -40273,8 +40220,8 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 // The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
 // section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
+// Rotates the basis: vector q becomes the combination by row q of S. If MBI_EIGEN_NEXT is set,
+// the newest vector follows.
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
@@ -40314,7 +40261,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
+// Computes lambda = u'w and ||w||, where w = A u.
 MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -40330,7 +40277,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
+// Computes ||w - lambda u||^2 and u = w / ||w||.
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -40394,21 +40341,21 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
-/* Reads the solver's state into e->state: a convergence check. */
+/* Reads the solver's state into e->state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
+/* Writes e->state, which the host has changed, back to the solver, and lets it continue. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
- */
+/* Calls the progress callback after a convergence check; a nonzero answer stops the
+ * iteration. */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
@@ -40432,10 +40379,11 @@ MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int
  * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
  * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
  * matrix t. */
-#define MBI_LANCZOS_PATIENCE \
-  50 /* restarts within which the largest estimate must fall by a tenth */
-#define MBI_LANCZOS_SYMMETRY \
-  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
+
+/* The number of restarts within which the largest estimate must fall by a tenth. */
+#define MBI_LANCZOS_PATIENCE 50
+/* The number of roundings of ||A|| by which t may differ from a symmetric matrix. */
+#define MBI_LANCZOS_SYMMETRY 1e4
 
 /* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
@@ -40450,20 +40398,20 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* Orthogonalises w against the basis and adds it. */
+/* Orthogonalises w against the basis and adds it to the basis. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
   return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
-/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
+/* Runs one iteration: w = A u for the newest vector u of the basis; w joins the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   return mbi_lanczos_join(solver);
 }
 
-/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
+/* Adds a random vector to a basis of `size` vectors, at the start or if the basis spans an
  * invariant subspace. */
 static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
   MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
@@ -40486,7 +40434,7 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
+/* Copies the new columns into t and remembers the first entry that violates symmetry. */
 static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
@@ -40553,8 +40501,9 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
- * With `next` the newest vector follows them, and the basis can grow again. */
+/* Rotates the basis: its first `to` vectors become the combinations by the first `to`
+ * eigenvectors of t. With `next` the newest vector follows them, and the basis can grow
+ * again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
@@ -40579,8 +40528,8 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
 }
 
-/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
- * other half for rounding errors. */
+/* Sets e->stop after a cycle. Estimates must reach half of the tolerance; the other half is
+ * left for rounding errors. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -40612,7 +40561,7 @@ MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   return kept < basis ? kept : basis;
 }
 
-/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
+/* Iterates until e->stop is set. The first vectors of the basis are then the eigenvectors. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
   MBI_TRY(mbi_lanczos_add_random(e, 0));
@@ -40644,8 +40593,9 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
 /* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
 /* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
  * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
-#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth \
-                                 */
+
+/* The number of iterations within which the residual must fall by a tenth. */
+#define MBI_POWER_PATIENCE 1000
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -40657,7 +40607,7 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
+/* Runs one iteration: w = A u, lambda = u'w, u = w / ||w||. */
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
@@ -40701,9 +40651,8 @@ MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
 }
 
 /* ==== >>solve/eigen/eigen.c  eigenpairs =================================================== */
-/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
- */
-#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
+/* merbit_eigen: checks of a description, the solver that computes, residuals and the report. */
+#define MBI_EIGEN_BASIS 16 /* vectors of the default basis, to which two per pair are added */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -40766,7 +40715,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* Makes the solver that holds the vectors and multiplies. */
+/* Makes the solver that holds the vectors and computes products. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
     const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -40793,7 +40742,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
+  solver->desc.reorder = -1; /* vectors are returned in the matrix's order */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -40821,7 +40770,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
+/* Computes the residuals of the pairs found, and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
     merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -40899,7 +40848,8 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
+/* Iterates and checks the pairs. All parts must have been made, and the CUDA context must be
+ * current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
     merbit_eigen_result *result) {
   merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
@@ -40920,7 +40870,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
-/* Adds times, the plan, memory and the sentence to the report. */
+/* Adds times, the plan, memory and the description to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -40952,7 +40902,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases all. */
+/* Makes a solver, iterates, reports and releases everything. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
     const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
   const double start = mbi_seconds();

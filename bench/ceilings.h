@@ -82,8 +82,9 @@ static void bench_copy_measure(bench_gpu *gpu, bench_ceilings *ceilings) {
   mbi_device_release(gpu->context, copy.target);
 }
 
-/* ---- Gathering ---------------------------------------------------------------------------
- * Every lane of a full GPU asks for values at places of its own, uniform in the vector, eight
+/* ---- Gathering --------------------------------------------------------------------------- */
+
+/* Every lane of a full GPU asks for values at places of its own, uniform in the vector, eight
  * at a time. Places come from a Weyl sequence and a multiplicative hash: a few instructions
  * each, so that they do not limit what L1 gives. */
 

@@ -292,7 +292,7 @@ def kernel_files(study):
     """Names of the texts that NVRTC may include: those under spmv/study/, or all others."""
     templates = pathlib.Path(__file__).resolve().parent.parent / "templates"
     names = sorted(str(p.relative_to(templates)) for suffix in ("cu", "cuh") for p in templates.rglob(f"*.{suffix}"))
-    return [name for name in names if name.startswith("spmv/study/") == study]
+    return [name for name in names if name.startswith("spmv/study/") == study and not name.endswith("_arguments.cuh")]
 
 
 def statuses():

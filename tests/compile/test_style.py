@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The style of templates/: short lines, whole banners, comments that begin with a verb, and folders that depend only
-downwards. Prints each fault with its file and line."""
+"""The style of templates/: short lines, whole banners, comments that begin with a verb, folders that depend only
+downwards, and kernels that take one typed struct. Prints each fault with its file and line."""
 import pathlib
 import re
 import sys
@@ -15,6 +15,9 @@ INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 # A comment that ends right above a line that begins a definition at the margin.
 COMMENT = re.compile(r"^/\*((?:(?!\*/).)*)\*/\n(?:MBI_PRINTF\(.*\)\n)?(?=[A-Za-z][^;=\n]*\()", re.M | re.S)
 KERNEL_COMMENT = re.compile(r"((?:^//.*\n)+)(?=(?:template|MBK_)[^;=\n]*)", re.M)
+
+KERNEL = re.compile(r"^MBK_KERNEL\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\([^)]*\))?\s+(\w+)\(([^)]*)\)", re.M)
+PARAMETER = re.compile(r"const mbk_\w+_arguments \w+")
 
 
 def line_of(text, at):
@@ -35,6 +38,19 @@ def faults_of_text(name, text):
                 yield f"{name}:{line_of(text, match.start())}: a function's comment begins with {first!r}"
     if name.endswith(".j2") and not re.search(r"\{[{%]", text):
         yield f"{name}:1: no Jinja in a .j2 file"
+
+
+def faults_of_arguments(name, text):
+    """Launches with an array of pointers, and kernels that take anything but one struct of a name like its own."""
+    for match in re.finditer(r"\barguments\[", text):
+        yield f"{name}:{line_of(text, match.start())}: an array of arguments, which no compiler checks"
+    kernels = list(KERNEL.finditer(text))
+    for match in kernels:
+        if not PARAMETER.fullmatch(match.group(2).strip()):
+            yield f"{name}:{line_of(text, match.start())}: {match.group(1)} does not take one const mbk_..._arguments"
+    unread = len(re.findall(r"(?<!#define )\bMBK_KERNEL\b", text)) - len(kernels)
+    if unread:
+        yield f"{name}:1: {unread} kernels whose parameters this test does not find"
 
 
 def cycles(graph):
@@ -59,6 +75,7 @@ def main():
         count += 1
         if folder not in LEFT:
             found += faults_of_text(name, text)
+        found += faults_of_arguments(name, text)
         includes = INCLUDE.findall(text)
         if ".h" in path.suffixes:
             headers[name.removesuffix(".j2")] = includes

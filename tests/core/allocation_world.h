@@ -152,8 +152,7 @@ static void world_close(world *w) {
   assert_int_equal(w->memory.live, 0);
 }
 
-/* ---- Right answers
- * --------------------------------------------------------------------------------- */
+/* ---- Right answers ----------------------------------------------------------------------- */
 
 /* The product of `plan` must be `factor` times that of the fixture, bit for bit. */
 static void world_expect_product(const world *w, merbit_plan *plan, merbit_workspace *workspace,

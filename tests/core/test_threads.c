@@ -139,7 +139,8 @@ static void *make_a_plan(void *argument) {
   merbit_context *context = (merbit_context *)argument;
   int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, sizeof *row_ptr);
   int32_t *col_ind = (int32_t *)test_allocate(ROWS * WIDTH, sizeof *col_ind);
-  double *x = (double *)test_allocate(ROWS, sizeof *x), *y = (double *)test_allocate(ROWS, sizeof *y);
+  double *x = (double *)test_allocate(ROWS, sizeof *x),
+         *y = (double *)test_allocate(ROWS, sizeof *y);
   merbit_view view = merbit_csr(ROWS, ROWS, ROWS * WIDTH, row_ptr, col_ind, NULL);
   const double one = 1;
   merbit_plan *plan;

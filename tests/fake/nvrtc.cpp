@@ -113,7 +113,11 @@ std::string translate(const program &p) {
   }
   return "#include \"fake/ahead.h\"\n#define FAKE_INSIDE_PROGRAM\n#include "
          "\"fake/program.h\"\nnamespace outer {\n" +
-         outer + "namespace inner {\n" + p.source + "FAKE_PROGRAM(\n" + table + ")\n}\n}\n";
+         outer + "namespace inner {\n" + p.source +
+         "#if MBK_STOPS || MBK_SCALARS_DEVICE // a flag in the place of alpha, or both\n"
+         "#define FAKE_SCALARS_DEVICE true\n#else\n#define FAKE_SCALARS_DEVICE false\n#endif\n"
+         "FAKE_PROGRAM(\n" +
+         table + ")\n}\n}\n";
 }
 
 void write(const std::string &folder, const std::string &name, const std::string &text) {

@@ -123,8 +123,8 @@ static void plans_that_are_done(void **state) {
   assert_int_equal(waits[0], waits[1] + 1);
 }
 
-/* New values have arrived on return, for products on any stream: the host waits for their copy, and for the kernel that
- * fills the slices from it. */
+/* New values have arrived on return, for products on any stream: the host waits for their copy,
+ * and for the kernel that fills the slices from it. */
 static void updates_that_are_done(void **state) {
   static double values[2 * N];
   merbit_buffer *buffer, *numbers;

@@ -76,8 +76,8 @@ static void any_order_of_destruction(void **state) {
   fake_expect_clean();
 }
 
-/* A matrix goes before the plans and solvers of its view. A plan keeps it only for new values that pass through its
- * arrays. */
+/* A matrix goes before the plans and solvers of its view. A plan keeps it only for new values
+ * that pass through its arrays. */
 static void matrices_go_first(void **state) {
   static const struct {
     int kind, keeps;

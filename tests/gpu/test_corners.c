@@ -121,7 +121,8 @@ static void unchecked_arrays(void **state) {
   }
 }
 
-/* A plan that holds the caller's values takes an array of its own for new ones; one that stores them shorter has it. */
+/* A plan that holds the caller's values takes an array of its own for new ones; one that stores
+ * them shorter has it. */
 static void new_values_from_either_side(void **state) {
   int changing;
   (void)state;
@@ -154,7 +155,8 @@ static void new_values_from_either_side(void **state) {
   }
 }
 
-/* A plan of one triangle in GPU memory holds both in host memory; by default new values lie where the triangle does. */
+/* A plan of one triangle in GPU memory holds both in host memory; by default new values lie
+ * where the triangle does. */
 static void new_values_of_a_triangle(void **state) {
   static const int32_t lower_ptr[] = {0, 1, 3, 5}, lower_ind[] = {0, 0, 1, 1, 2};
   merbit_buffer *fresh;

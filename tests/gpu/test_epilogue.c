@@ -166,10 +166,12 @@ static void refuse_plans(merbit_context *context, merbit_side side) {
   cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "for one vector");
   desc.vectors = 0;
   complex_view.value_type = MERBIT_C64;
-  cpu_refuses_plan(context, &complex_view, &desc, MERBIT_NOT_SUPPORTED, "of MERBIT_F64 or MERBIT_F32");
+  cpu_refuses_plan(context, &complex_view, &desc, MERBIT_NOT_SUPPORTED,
+                   "of MERBIT_F64 or MERBIT_F32");
   if (side == MERBIT_SIDE_CPU) {
     e.cpu = NULL;
-    cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "needs the function epilogue.cpu");
+    cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED,
+                     "needs the function epilogue.cpu");
   } else {
     desc.vector_memory = MERBIT_MEMORY_HOST;
     cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "in GPU memory");

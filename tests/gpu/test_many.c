@@ -121,8 +121,7 @@ static void blocks(void **state) {
   test_matrix_free(&m);
 }
 
-/* ---- A small one --------------------------------------------------------------------------
- */
+/* ---- A small one ------------------------------------------------------------------------- */
 
 static const int32_t row_ptr[] = {0, 2, 2, 3}, col_ind[] = {0, 3, 3};
 static const double values[] = {1, 2, 3};
@@ -149,8 +148,9 @@ static void what_a_plan_tells(void **state) {
   assert_int_equal(info.vectors, 8);
   assert_int_equal(info.tiles, 1);
   /* Row ends and rows of tiles, firsts and tails, empty rows, the CSR, X and Y. */
-  assert_int_equal(info.bytes_per_product, (int64_t)(mbi_scan_of(plan)->steps * 4 + (3 + 1) * 4 + 4 * 64 +
-                                                     3 * 4 + 3 * 12 + 7 * 64));
+  assert_int_equal(
+      info.bytes_per_product,
+      (int64_t)(mbi_scan_of(plan)->steps * 4 + (3 + 1) * 4 + 4 * 64 + 3 * 4 + 3 * 12 + 7 * 64));
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "many on "));
   assert_non_null(strstr(line, "(for several vectors), f64"));

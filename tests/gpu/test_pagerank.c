@@ -210,7 +210,8 @@ static void test_bad_device_graph(void **state) {
   }
 }
 
-/* A symmetric graph by one triangle: the links of both count, from either memory, whether they have weights or not. */
+/* A symmetric graph by one triangle: the links of both count, from either memory, whether they
+ * have weights or not. */
 static void test_one_triangle(void **state) {
   static const int32_t row_ptr[] = {0, 0, 1, 3, 4}, col_ind[] = {0, 0, 1, 2};
   static const double values[] = {1, 3, 1, 2};

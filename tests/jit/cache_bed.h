@@ -91,7 +91,7 @@ static const char *in_root(const char *name) {
   return path;
 }
 
-/* ---- Contexts --------------------------------------------------------------------------- */
+/* ---- Contexts ---------------------------------------------------------------------------- */
 
 TEST_UNUSED static merbit_context *open_capped(const char *directory, int64_t cap) {
   merbit_context_desc desc = cpu_desc(NULL, 1);
@@ -115,7 +115,7 @@ TEST_UNUSED static int is_on(const char *directory) {
   return on;
 }
 
-/* ---- Entries ---------------------------------------------------------------------------- */
+/* ---- Entries ----------------------------------------------------------------------------- */
 
 /* Whether no error was counted. */
 TEST_UNUSED static int store(merbit_context *context, const char *key, const char *image) {
@@ -150,7 +150,7 @@ TEST_UNUSED static const char *entry_path(merbit_context *context, const char *k
   return path;
 }
 
-/* ---- Files ------------------------------------------------------------------------------ */
+/* ---- Files ------------------------------------------------------------------------------- */
 
 TEST_UNUSED static int exists(const char *path) {
   struct stat facts;
@@ -221,7 +221,7 @@ TEST_UNUSED static void set_age(const char *path, time_t seconds) {
   assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
 }
 
-/* ---- Children --------------------------------------------------------------------------- */
+/* ---- Children ---------------------------------------------------------------------------- */
 
 #define CHILD_CANNOT 99 /* the answer of a body whose situation cannot be had here */
 
@@ -271,7 +271,7 @@ TEST_UNUSED static void *shared_memory(size_t size) {
   return memory;
 }
 
-/* ---- Running ---------------------------------------------------------------------------- */
+/* ---- Running ----------------------------------------------------------------------------- */
 
 #define BED_TEST(name) cmocka_unit_test_setup_teardown(name, bed_begin, bed_end)
 

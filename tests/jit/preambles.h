@@ -189,7 +189,8 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
   if (type == MERBIT_F32 && vectors == 8 && (form & 257) == 0) {
     assert_int_equal(mbi_many_of(&plan)->piece, form & 8 ? 32 : 16);
-    assert_in_range(mbi_many_of(&plan)->resident * mbi_many_of(&plan)->threads, 1, form & 8 ? 512 : 1024);
+    assert_in_range(mbi_many_of(&plan)->resident * mbi_many_of(&plan)->threads, 1,
+                    form & 8 ? 512 : 1024);
   }
   mbi_many_preamble(&plan, preamble);
 }

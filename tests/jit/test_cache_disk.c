@@ -23,7 +23,7 @@ static int open_files(void) {
   return count;
 }
 
-/* ---- Every call ------------------------------------------------------------------------- */
+/* ---- Every call -------------------------------------------------------------------------- */
 
 #define SMALL_CAP 3000
 
@@ -147,7 +147,7 @@ static void interrupted(void **state) {
   }
 }
 
-/* ---- Full ------------------------------------------------------------------------------- */
+/* ---- Full -------------------------------------------------------------------------------- */
 
 /* The disk is full after any number of bytes, however they are portioned. */
 static void full_after_any_byte(void **state) {

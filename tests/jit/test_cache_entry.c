@@ -39,7 +39,7 @@ static void store_and_load(void **state) {
   free(big);
 }
 
-/* ---- Damage ----------------------------------------------------------------------------- */
+/* ---- Damage ------------------------------------------------------------------------------ */
 
 static int rejected; /* damaged entries so far */
 
@@ -182,7 +182,7 @@ static void other_heads(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Something else than a file of ours ------------------------------------------------- */
+/* ---- Something else than a file of ours -------------------------------------------------- */
 
 static void expect_removed(merbit_context *context, const char *path) {
   assert_true(exists(path));

@@ -9,7 +9,7 @@
 
 #include "cache_bed.h"
 
-/* ---- Cold starts ------------------------------------------------------------------------ */
+/* ---- Cold starts ------------------------------------------------------------------------- */
 
 #define COMPANY 64
 #define KEYS 3
@@ -165,7 +165,7 @@ static void many_threads(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Killed writers --------------------------------------------------------------------- */
+/* ---- Killed writers ---------------------------------------------------------------------- */
 
 /* What a killed writer left: for each key nothing or a whole entry, and temporaries, which go
  * when they are old and somebody stores. */

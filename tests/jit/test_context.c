@@ -72,7 +72,8 @@ static void information(void **state) {
   merbit_context_destroy(NULL);
 }
 
-/* The system's call, or one of a system with `possible` processors, of which this process may use every second. */
+/* The system's call, or one of a system with `possible` processors, of which this process may
+ * use every second. */
 static int possible;
 
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set) {

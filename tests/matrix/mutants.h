@@ -39,8 +39,7 @@ static int64_t mutant_narrow(int64_t value, merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? value : (int64_t)(int32_t)(uint32_t)(uint64_t)value;
 }
 
-/* ---- A valid matrix
- * --------------------------------------------------------------------------------- */
+/* ---- A valid matrix ---------------------------------------------------------------------- */
 
 static void mutant_make(uint64_t *random, mutant *m) {
   static const char present; /* stands for an array until there is one */
@@ -97,8 +96,7 @@ static void mutant_make(uint64_t *random, mutant *m) {
   view->values = test_below(random, 3) == 0 ? NULL : &present;
 }
 
-/* ---- Mutations
- * --------------------------------------------------------------------------------------- */
+/* ---- Mutations --------------------------------------------------------------------------- */
 
 /* One entry of an array of `count`, whose right values are [base, base + limit). */
 static void mutant_spoil_entry(uint64_t *random, int64_t *array, int64_t count, int64_t limit,
@@ -234,8 +232,7 @@ static void mutant_spoil(uint64_t *random, mutant *m) {
   }
 }
 
-/* ---- What is wrong
- * ------------------------------------------------------------------------------------ */
+/* ---- What is wrong ----------------------------------------------------------------------- */
 
 typedef struct culprits { /* any of these is a right answer; none: the matrix is valid */
   int count;

@@ -109,8 +109,7 @@ template <class V> struct binned_bed : scan_bed<V> {
   simt_array runs, words, part_start, strip_col, strip_values, target, places;
 };
 
-// ---- Runs
-// --------------------------------------------------------------------------------------
+// ---- Runs -----------------------------------------------------------------------------------
 
 // array[i] is expect(i) for each i < count.
 template <class V, class F>
@@ -230,8 +229,7 @@ template <class V> void binned_build(binned_bed<V> &b, uint64_t seed) {
   }
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // Pieces of the strips: as large as the launcher's, or small ones.
 template <class V>

@@ -284,8 +284,7 @@ inline unsigned csr_divide_up(uint64_t a, uint64_t b) {
   return (unsigned)((a + b - 1) / b);
 }
 
-// ---- alpha and beta
-// ----------------------------------------------------------------------------
+// ---- alpha and beta -------------------------------------------------------------------------
 
 // As kernels of semirings take them.
 template <class V> struct csr_scalar {
@@ -386,8 +385,7 @@ void csr_check_pairs(Bed &b, bool all, uint64_t seed, const F &multiply) {
   }
 }
 
-// ---- Forms on matrices
-// -------------------------------------------------------------------------
+// ---- Forms on matrices ----------------------------------------------------------------------
 
 // check(index, m) for each generated matrix with rows: without, the plan launches nothing.
 template <class F> void csr_each_matrix(uint64_t seed, const F &check) {

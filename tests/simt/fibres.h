@@ -9,7 +9,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// ---- Switching ---------------------------------------------------------------------------
+// ---- Switching ------------------------------------------------------------------------------
 
 #ifdef SIMT_FAST
 extern "C" void simt_swap(void **save, void *load);
@@ -64,7 +64,7 @@ SIMT_PLAIN inline void simt_switch(simt_context *from, simt_context *to, bool fo
 
 #define SIMT_FAIL(...) (simt_note(__VA_ARGS__), simt_leave())
 
-// ---- Schedule ----------------------------------------------------------------------------
+// ---- Schedule -------------------------------------------------------------------------------
 
 SIMT_PLAIN inline void simt_push(unsigned thread) {
   simt.runnable[simt.runnable_count++] = thread;

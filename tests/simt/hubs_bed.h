@@ -60,8 +60,7 @@ template <class V> struct hubs_bed : scan_bed<V> {
   simt_array counts, code, hub_col, codes;
 };
 
-// ---- Columns in two kinds
-// ---------------------------------------------------------------------
+// ---- Columns in two kinds -------------------------------------------------------------------
 
 // Each column is itself or a hub that is it; as many hubs as there is room for, all of them
 // counted often enough.
@@ -117,8 +116,7 @@ template <class V> void hubs_encode(hubs_bed<V> &b, hubs_choice choice, uint64_t
   }
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // A grid for all tiles at once, or so small that blocks take them in turn.
 template <class V> unsigned hubs_blocks(const hubs_bed<V> &b, uint64_t seed) {

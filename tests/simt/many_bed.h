@@ -1,5 +1,5 @@
-// A generated matrix as a form of spmv/gpu/many/many.cu takes it; products of several vectors, each of
-// which is held to the bound.
+// A generated matrix as a form of spmv/gpu/many/many.cu takes it; products of several vectors,
+// each of which is held to the bound.
 #ifndef SIMT_MANY_BED_H
 #define SIMT_MANY_BED_H
 #include "simt/scan_bed.h"

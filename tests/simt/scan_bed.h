@@ -91,8 +91,7 @@ template <class V> struct scan_bed : csr_bed<V> {
   simt_array row_start, row_id, empty_id, row_ends, tile_row;
 };
 
-// ---- The schedule
-// ------------------------------------------------------------------------------
+// ---- The schedule ---------------------------------------------------------------------------
 
 template <class V> void scan_check_schedule(const scan_bed<V> &b) {
   std::vector<uint32_t> ends(b.tiles * b.f.steps), rows(2 * b.tiles + 1, UINT32_MAX);
@@ -142,8 +141,7 @@ template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
   scan_check_schedule(b);
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // What every product over tiles ends with; it reads neither A nor x.
 template <class V, class S>

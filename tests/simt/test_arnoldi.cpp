@@ -9,8 +9,7 @@
 
 #include <algorithm>
 
-// ---- Kernels
-// -----------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------
 
 #define MBK_VECTOR double
 namespace arnoldi_f64 {
@@ -45,8 +44,7 @@ static const std::vector<simt_kernel> kernels[2] = {{KERNELS(arnoldi_f64, eigen_
 
 enum { THREADS = 256, SHARED = MBI_STEP_SHARED, COLUMNS = 19 };
 
-// ---- A solver in the middle of it
-// --------------------------------------------------------------
+// ---- A solver in the middle of it -----------------------------------------------------------
 
 struct bed {
   bed(long long n, int single, unsigned blocks)

@@ -68,8 +68,7 @@ static void test_cuts(void **) {
   }
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   merbit_context_desc desc = {};

@@ -61,8 +61,7 @@
 #include "simt/scan_form.h"
 #undef SIMT_SEMIRING
 
-// ---- The row loop
-// ------------------------------------------------------------------------------
+// ---- The row loop ---------------------------------------------------------------------------
 
 template <class V> V naive_add(int semiring, V a, V b) {
   if (semiring == 3) {
@@ -100,8 +99,7 @@ V naive_row(const csr_form &f, const test_matrix &m, int64_t row, V alpha, const
   return f.semiring < 3 && sum == 0 ? (V)0 : sum; // min and max: +0
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // x, and where each entry has its own value these too, in halves: many equal ones, zeros of
 // both signs among them.

@@ -70,8 +70,7 @@ static void check(void **state) {
   }
 }
 
-// ---- Columns of two and of four bytes
-// -------------------------------------------------------------------
+// ---- Columns of two and of four bytes -------------------------------------------------------
 
 template <class V> static void check_pages(const sliced_form &f, uint64_t seed) {
   test_matrix m;
@@ -99,8 +98,7 @@ static void test_pages(void **) {
   }
 }
 
-// ---- Products that are no longer wanted
-// ---------------------------------------------------------------
+// ---- Products that are no longer wanted -----------------------------------------------------
 
 // What comes before sets the flag, so that it is late as x and y are.
 static void test_stop(void **) {
@@ -140,8 +138,7 @@ static void test_stop(void **) {
   test_matrix_free(&m);
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   merbit_plan plan = {};
@@ -156,7 +153,8 @@ static void test_sizes(void **) {
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
     assert_true(mbi_sliced_of(&plan)->slices == (rows + 31) / 32);
     assert_int_equal(mbi_sliced_of(&plan)->blocks,
-                     csr_divide_up(mbi_sliced_of(&plan)->slices * 32, (uint64_t)mbi_sliced_of(&plan)->threads));
+                     csr_divide_up(mbi_sliced_of(&plan)->slices * 32,
+                                   (uint64_t)mbi_sliced_of(&plan)->threads));
     assert_int_equal(mbi_sliced_build_blocks(mbi_sliced_of(&plan)),
                      csr_divide_up(mbi_sliced_of(&plan)->slices * 32, SLICED_BUILD_THREADS));
   }

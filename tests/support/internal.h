@@ -1,4 +1,5 @@
-/* All that the library's sources share, for programs linked with them compiled apart. Comes before any system header. */
+/* All that the library's sources share, for programs linked with them compiled apart. Comes
+ * before any system header. */
 #ifndef TEST_INTERNAL_H
 #define TEST_INTERNAL_H
 #include "core/core.h"

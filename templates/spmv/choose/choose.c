@@ -8,10 +8,11 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The method of a plan on CUDA. */
+/* Chooses the method of a plan on CUDA. */
 
-/* Returns whether `expected_calls` products that take `then` seconds each instead of `now` make
- * up for building the method's form. Memory that need not be asked for makes that cheaper. */
+/* Returns whether the method's faster products make up for building its form. A product takes
+ * `now` seconds with SCAN and `then` with the method; `expected_calls` products will follow.
+ * Building is cheaper if the plan has an arena, because no memory is allocated. */
 static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
                            double then) {
   const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
@@ -47,32 +48,33 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* Returns the products from which on looking for full blocks in a small matrix pays: building
- * them takes 0.4 ms, and on an H200 blocks of floats save 3 us a product, of doubles a third of
- * that. */
+/* Returns the number of products from which it pays to search a small matrix for full blocks.
+ * Building them takes 0.4 ms. On an H200 blocks of floats save 3 us per product, blocks of
+ * doubles a third of that. */
 static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-/* Returns whether a look at the matrix would take longer than it saves. */
+/* Returns whether inspecting the matrix would take longer than a better choice saves. */
 MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
          mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
-/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
+/* Returns whether slices may pay: they need little padding, and no lane walks its row for
+ * longer than SCAN takes. */
 static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
- * its lanes walk longer than the scan takes. */
+/* Returns whether lanes per row pay for a small matrix: rows have nearly equal lengths, and no
+ * lanes walk a row for longer than SCAN takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
          mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns the method with the least forecast of those that pay for themselves. */
+/* Returns the method with the least forecast, of those whose form pays for itself. */
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
@@ -91,7 +93,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 }
 
 /* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
- * where launches count: lanes share a row. */
+ * where launches count, so lanes share a row. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
@@ -115,9 +117,10 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-/* Sets plan->method: one of those that take semirings. In doubles a scan of their sums costs
- * more than lanes that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and
- * 295 us, by rows 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+/* Sets plan->method to one of those that support semirings. In doubles, a scan of semiring sums
+ * costs more than lanes that idle if rows have nearly equal lengths (on an H200, 27-point
+ * stencil and mesh: 375 and 295 us, by rows 285 and 253); in floats it does not (197 and 166,
+ * by rows 262 and 238). */
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
@@ -142,10 +145,10 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss,
- * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
- */
+/* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
+ * are only searched for full blocks. Hubs are counted only if many products spend at least a
+ * third of their time on gathers, of which the caches miss most but not nearly all: with hubs,
+ * windows of nonzeros read some sectors again. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
@@ -169,7 +172,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
         3 * gathers > mbi_scan_cost(plan)) {
       status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
       char reason[384];
       mbi_error_clear(plan->context, reason, sizeof reason);
       mbi_log(plan->context, "columns are not counted: %s", reason);
@@ -179,17 +182,17 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-/* Returns whether to measure: products pay for it, and the user leaves everything open. */
+/* Returns whether to measure: enough products follow, and the user leaves everything open. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
          desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-/* Sets *forms: the forms of values that pay with the plan's method, or with any that AUTO may
- * take. What L2 holds need not be shorter. Blocks are multiplied
- * with general values: their columns cost so little that no shorter value makes up for it.
- * Tables pay in slices; halves not where lanes of the scan load two at once. */
+/* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may
+ * take. A matrix that fits in L2 need not be shorter. Blocks keep general values: their columns
+ * cost so little that shorter values cannot make up for it. Tables pay in SLICED; halves do not
+ * pay in SCAN if lanes load two at once. */
 MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
@@ -210,8 +213,8 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
- * at the matrix, and blocks may take shorter forms of the values. */
+/* Stores the values in a shorter form if that pays. Three methods keep general values: MERBIT,
+ * which is as published; MERGE, which does not inspect the matrix; and BSR. */
 MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
@@ -223,7 +226,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   MBI_TRY(mbi_nonempty_need(plan));
   MBI_TRY(mbi_choose_forms(plan, &forms));
   status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then values stay general */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
@@ -232,7 +235,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-/* Takes the one method for several vectors, with general values. */
+/* Takes MANY, the only method for several vectors, with general values. */
 static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
@@ -242,8 +245,8 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-/* Sets plan->method, where the user leaves it open: the merge path for one product of a large
- * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
+/* Sets plan->method if the user leaves it open: MERGE for one product of a large matrix, MERBIT
+ * beyond 2^32 - 2 rows, else the result of the forecasts or of measuring. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
@@ -270,8 +273,8 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO takes SCAN
- * where its choice finds no memory for its form of the matrix or cannot take its sizes. */
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back
+ * to SCAN if the chosen method finds no memory or cannot take the matrix's sizes. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;

@@ -5,17 +5,17 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
- * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
- * the matrix consists of full square blocks: docs/cpu.md has the figures. */
+/* Chooses the method of a plan on the CPU for a CSR; a BSR view stays in blocks. The choice
+ * depends on the expected products, the rows, the nonzeros, the size of x, whether all values
+ * are equal, and whether the matrix consists of full square blocks. docs/cpu.md has the
+ * figures. */
 
-/* Products by MERGE that making another form takes. */
+/* The number of products by MERGE that take as long as building another form. */
 #define MBI_CHOOSE_SORTING 12.0
-/* Steps of the path below which a product is over before a plan's form could matter. */
+/* With fewer steps of the merge path, products are too short for a form to matter. */
 #define MBI_CHOOSE_TINY 4096
 
-/* ---- A look at the matrix: each ends at the first entry that is otherwise -----------------
- */
+/* ---- Inspection of the matrix: ends at the first entry that decides ---------------------- */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -29,7 +29,7 @@ static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-/* Whether a row's columns are blocks of `block`, side by side. */
+/* Returns whether a row's columns consist of adjacent blocks of `block` columns. */
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
@@ -41,7 +41,8 @@ static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int bas
   return count % block == 0;
 }
 
-/* Whether the CSR consists of full blocks: the rows of each have the same columns. */
+/* Returns whether the CSR consists of full blocks: the rows of each block have the same
+ * columns. */
 static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
@@ -70,8 +71,7 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms. Without memory for one, the plan takes MERGE ----------------------------------
- */
+/* ---- Forms: without memory for one, the plan takes MERGE --------------------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -103,7 +103,7 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, 
   return mbi_choose_without(plan, status);
 }
 
-/* Takes the method with the least forecast of those that pay for themselves, and writes
+/* Takes the method with the least forecast, of those whose form pays for itself, and writes
  * plan->why. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   const double calls = plan->desc.expected_calls;
@@ -143,7 +143,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
                                    : MERBIT_OK;
 }
 
-/* Returns the method that the user or the matrix leaves no choice of, or AUTO. */
+/* Returns the method that the user or the matrix dictates, or AUTO. */
 static merbit_method mbi_choose_given(const merbit_plan *plan) {
   if (plan->desc.method != MERBIT_METHOD_AUTO) {
     return plan->desc.method;
@@ -153,8 +153,8 @@ static merbit_method mbi_choose_given(const merbit_plan *plan) {
                                      : MERBIT_METHOD_AUTO;
 }
 
-/* Takes the plan's method and builds its form of the matrix. On failure mbi_plan_free cleans
- * up. */
+/* Takes the plan's method and builds its form of the matrix. On failure the caller runs
+ * mbi_plan_free. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
   const merbit_method given = mbi_choose_given(plan);
   if (!mbi_plan_takes_blocks(plan)) {

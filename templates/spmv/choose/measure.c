@@ -9,13 +9,14 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
- * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
- * by the structure's hash and the device. */
+/* AUTO by measuring. If thousands of products will follow, the best two or three methods are
+ * built in turn and timed on the matrix itself. The answer is kept on disk beside the cubins,
+ * by a hash of the structure and by the device. */
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
-/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+/* Adds a candidate. Keeps the MBI_MEASURE_MOST fastest ones, the fastest first. Returns their
+ * number. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
                                  int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
@@ -32,8 +33,9 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Adds the methods to measure for a small matrix. Launches and latency decide there, which no
- * forecast knows. One of full blocks is so large that rows may cross thread blocks. */
+/* Adds the methods to measure for a small matrix. There launches and latency decide, which no
+ * forecast contains. With full blocks such a matrix is so large that rows may cross thread
+ * blocks. */
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
                    mbi_rows_walk(plan) <= mbi_scan_cost(plan);
@@ -49,8 +51,8 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
   return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
 }
 
-/* Lists the methods to measure. Of a large matrix: those whose forecast is at most 1.5 times
- * the least. Returns their number. */
+/* Lists the methods to measure. For a large matrix these are the methods whose forecast is at
+ * most 1.5 times the least. Returns their number. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
@@ -72,11 +74,11 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
 
 /* ---- Timing ------------------------------------------------------------------------------ */
 
-/* Seconds of a product of the plan as it is made now. */
+/* Measures the seconds of a product of the plan in its present form. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
                                          mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
-   * -O3 sees it. */
+  /* The second parts are for mbi_scalar_zero, which would read both parts of a complex number;
+   * gcc -O3 warns otherwise. */
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
@@ -112,8 +114,8 @@ static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
   plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
 }
 
-/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
- * or the memory does not allow is infinitely slow. */
+/* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix or the
+ * memory does not allow the candidate, its time is infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
                                      mbi_devptr y) {
   merbit_context *context = plan->context;
@@ -140,7 +142,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* All of them, on vectors of zeros. */
+/* Times all candidates, on vectors of zeros. */
 static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
@@ -159,9 +161,9 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* ---- Memory ------------------------------------------------------------------------------ */
+/* ---- Stored answers ---------------------------------------------------------------------- */
 
-/* The key of the matrix's answer on this device, or NULL. */
+/* Makes the key of the matrix's answer on this device; NULL on failure. */
 static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
@@ -184,7 +186,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   return status;
 }
 
-/* Whether an answer from disk is one that this version could have given. */
+/* Returns whether an answer from disk could have been written by this version. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
                                     size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
@@ -232,7 +234,8 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-/* Sets plan->method, SCAN's knob `whole` and plan->why. Needs plan->nonempty, sampled. */
+/* Sets plan->method, SCAN's knob `whole` and plan->why. plan->nonempty must be set and sampled.
+ */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;

@@ -6,7 +6,8 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Bytes that one product moves if everything is moved once: the plan's streams, x and y. */
+/* Returns the bytes that one product moves if everything is moved once: the plan's streams, x
+ * and y. */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
@@ -55,7 +56,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   return MERBIT_OK;
 }
 
-/* What is appended to the line of a transposed plan. */
+/* Writes what is appended to the description of a transposed plan. */
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
@@ -68,14 +69,14 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
                   1e3 * plan->transpose.seconds);
 }
 
-/* What is appended to the line of a reordered plan. */
+/* Writes what is appended to the description of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
                   mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-/* What is appended to the line of a plan whose view gives one triangle. */
+/* Writes what is appended to the description of a plan of one triangle. */
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
@@ -87,7 +88,7 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       1e3 * half->seconds);
 }
 
-/* What is appended to the line of a plan of several vectors. */
+/* Writes what is appended to the description of a plan of several vectors. */
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
                   plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");

@@ -38,14 +38,13 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
 }
 
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
- * transpose. */
+ * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
+ * of a transpose, will use it. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
   uint32_t found = 0;
-  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
-  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
@@ -57,10 +56,10 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(row_ptr);
-    arguments.col_ind = mbi_device_address(col_ind);
+    arguments.row_ptr = mbi_device_address(view->row_ptr);
+    arguments.col_ind = mbi_device_address(view->col_ind);
     arguments.rows = rows;
-    arguments.cols = cols;
+    arguments.cols = view->cols;
     arguments.nnz = nnz;
     arguments.bad = csr->scratch;
     status = mbi_device_launch(context, function, "mbk_arrays_check",
@@ -89,7 +88,6 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
 static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
                                            const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
-  const void *wide = view->col_ind;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
@@ -100,7 +98,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   if (status == MERBIT_OK) {
     csr->owns_col_ind = 1;
     csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(wide);
+    arguments.wide = mbi_device_address(view->col_ind);
     arguments.nnz = nnz;
     arguments.narrow = csr->col_ind;
     status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),

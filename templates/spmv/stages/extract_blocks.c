@@ -7,8 +7,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
+/* Extracts blocks from a CSR in GPU memory. Blocks with holes get masks. The result has the
+ * arrays that matrix/blocks.c makes on the CPU. Columns must ascend in each row; duplicates are
+ * added up. */
 
 /* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
 #define MBI_EXTRACT_CHUNK 1024
@@ -58,15 +59,14 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
- * it if `windows` is 0. */
+/* Counts the blocks of a shape into answer number `answer`: in windows of the matrix, or in all
+ * of it if `windows` is 0. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
                                        int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
   uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
@@ -81,8 +81,8 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = block_rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)shape->block_cols;
   arguments.group = group;
   arguments.windows = parts;
   arguments.spans = spans;
@@ -169,14 +169,13 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
+/* Writes columns, masks and values, each unless its address is 0. Values come from `from`; if
+ * that is 0 they are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
                                       mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
-  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   mbk_extract_fill_arguments arguments;
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
@@ -184,11 +183,11 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = plan->device.rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)plan->bsr.view.block_cols;
   arguments.group = group;
   arguments.block_ptr = plan->device.row_ptr;
-  arguments.large = large;
+  arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
   arguments.block_col = columns;
   arguments.masks = masks;
   arguments.blocks = values;
@@ -197,8 +196,8 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
                            256, 0, NULL, &arguments);
 }
 
-/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
- * read, and not cleared. */
+/* Allocates plan->device.values and sets it to zero unless blocks are full or have masks. What
+ * masks leave out is never read. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -230,7 +229,6 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
-  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
   merbit_status status;
@@ -242,7 +240,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
-  offsets_arguments.large = large;
+  offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
   return status == MERBIT_OK
              ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
@@ -251,7 +249,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
              : status;
 }
 
-/* Makes plan->device and plan->bsr from counted blocks. */
+/* Makes plan->device and plan->bsr from the counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
                                       const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -273,7 +271,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  /* Holes and duplicates turn a pattern into numbers. */
+  /* With holes or duplicates a pattern needs stored values. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
     MBI_TRY(mbi_extract_allocate_values(plan));
   }
@@ -281,7 +279,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Counts the blocks of each row of blocks, and builds what follows from that. */
+/* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                        mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
@@ -295,7 +293,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
+/* Finds a shape if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -320,7 +318,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -329,7 +327,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* Makes the blocks on the host, which sorts the rows. */
+/* Makes the blocks on the host, where the rows are sorted. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;

@@ -5,8 +5,8 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Converts plan->view to what the method reads: a CSR of 32-bit columns in plan->csr, or blocks
- * in plan->bsr. A view that is so already stays where it is. */
+/* Converts plan->view to what the method reads: a CSR with 32-bit columns in plan->csr, or
+ * blocks in plan->bsr. A view that already has that form is not copied. */
 
 /* Downloads new values, if they are in device memory. */
 MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
@@ -31,7 +31,7 @@ MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-/* Returns whether the blocks of the view are those that the plan multiplies. */
+/* Returns whether the plan multiplies the view's own blocks. */
 static int mbi_format_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
@@ -39,7 +39,7 @@ static int mbi_format_blocks_fit(const merbit_plan *plan) {
                                     desc->block_cols == plan->view.block_cols));
 }
 
-/* Returns whether new values have to be converted with the view. */
+/* Returns whether new values must be converted together with the view. */
 MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
          (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
@@ -75,8 +75,9 @@ MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   return status;
 }
 
-/* Sets plan->bsr. Two views stay in device memory, where spmv/shared/device_csr.c checks them:
- * blocks of the right shape, and a CSR, which spmv/stages/extract_blocks.c converts. */
+/* Sets plan->bsr. Two kinds of views stay in device memory, where spmv/shared/device_csr.c
+ * checks them: blocks of the wanted shape, and a CSR, which spmv/stages/extract_blocks.c
+ * converts. */
 static merbit_status mbi_format_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
@@ -146,7 +147,7 @@ static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *st
 }
 
 /* Brings new values into the order of plan->csr or plan->bsr. A COO or 64-bit view is converted
- * again, since duplicates may have been added up. */
+ * again, because duplicates may have been added up. */
 MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_view structure = plan->view, host;
   merbit_status status;

@@ -6,8 +6,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
- * Also moves new values for every plan that moved its matrix. */
+/* Reorders a plan: it multiplies P A P' instead of A. The CPU computes the order. This file
+ * also moves new values for every plan whose stored values are in another order than the
+ * user's. */
 
 /* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
@@ -50,8 +51,8 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
- * be in plan->matrix. */
+/* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
+ * `from` may be in plan->matrix. */
 static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -67,7 +68,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* of a transpose */
+  if (r->places != NULL) { /* the places of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -80,7 +81,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   return MERBIT_OK;
 }
 
-/* Makes plan->csr the reordered matrix, if the plan reorders. */
+/* Reorders plan->csr if the plan asks for that. */
 MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host;
@@ -197,18 +198,18 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
-  uint64_t elements = (uint64_t)count;
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
   arguments.from = from;
   arguments.to = to;
-  arguments.count = elements;
+  arguments.count = (uint64_t)count;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
                            mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
                            MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
+/* Moves the user's values at `from` to the plan's nonzeros at `to`. The move is complete on
+ * return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
   const merbit_status status =

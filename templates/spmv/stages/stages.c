@@ -2,16 +2,16 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* The stages of a plan: what is done to a matrix before its method sees it, and to new values
- * after that. */
+/* The stages of a plan: what is done to a matrix before its method sees it, and later to new
+ * values. */
 
 static const mbi_stage mbi_stages[MBI_STAGES] = {
-    {mbi_symmetric_make, mbi_symmetric_map_values}, /* MBI_STAGE_SYMMETRIC, and so on */
+    {mbi_symmetric_make, mbi_symmetric_map_values}, /* in the order of MBI_STAGE_... */
     {mbi_transpose_make, mbi_transpose_map_values},
     {mbi_format_make, mbi_format_map_values},
     {mbi_reorder_make, mbi_reorder_map_values},
-    {NULL, mbi_stored_map_values} /* mbi_choose stores the first ones: the form depends on the
-                                     method */
+    {NULL, mbi_stored_map_values} /* mbi_choose stores the first values, because their form
+                                   * depends on the method */
 };
 
 /* Makes the matrix that the method reads, beginning with stage `first`. */

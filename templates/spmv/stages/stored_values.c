@@ -8,17 +8,17 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The last stage: new values go where products read them. */
+/* The last stage: stores new values where products read them. */
 
-/* Builds the method again for general values, at `values`, which the plan then owns. The
- * carries keep their size, which does not depend on the values: products add up x'A x only if
- * they did before. */
+/* Builds the method again for general values, at `values`, which the plan then owns. The size
+ * of the carries does not depend on the values: products compute x'A x only if they did
+ * before. */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  fresh.state = NULL; /* the old plan keeps its state until the new one is complete */
   mbi_method_forget(&fresh);
   memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
   fresh.desc.changing_values = 1;
@@ -49,8 +49,8 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
-/* Stores new values in the plan's shorter form. If they do not fit it, the plan owns the
- * general ones at *values from now on, and *values becomes 0. */
+/* Stores new values in the plan's shorter form. If they do not fit it, the plan takes over the
+ * general values at *values, and *values becomes 0. */
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -105,8 +105,8 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* Stores new values for a plan on CUDA, in the plan's own array, which replaces a borrowed one,
- * or in a shorter form. */
+/* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
+ * borrowed one, or in a shorter form. The CUDA context must be current. */
 static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
                                                 const mbi_new_values *given) {
   merbit_context *context = plan->context;
@@ -159,7 +159,7 @@ static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values 
 /* Stores new values, in host memory, for a plan on the CPU. */
 static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
-  if (given->values != plan->values) { /* an earlier stage has not stored them already */
+  if (given->values != plan->values) { /* an earlier stage may have stored them already */
     if (plan->own_values == NULL) {
       MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
                                  &plan->own_values));
@@ -173,7 +173,7 @@ static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *
   return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
 }
 
-/* Stores new values, which are in the order of plan->csr or plan->bsr. */
+/* Stores new values, given in the order of plan->csr or plan->bsr. */
 MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
                                         : mbi_stored_on_cpu(plan, fresh);

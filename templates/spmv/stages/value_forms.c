@@ -6,11 +6,11 @@
 #include "spmv/plan/plan.h"
 
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
- * the GPU. */
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
+ * converts on the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
-#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
 typedef struct mbi_values_scratch { /* in GPU memory */
@@ -61,7 +61,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* A form by columns reads the values and x, and writes their products. */
+    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -73,7 +73,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-/* ---- Looking at values ------------------------------------------------------------------- */
+/* ---- Search for forms -------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,
@@ -91,15 +91,15 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
                              sizeof search->against);
 }
 
-/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
- * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
+ * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
                                                    mbi_devptr values,
                                                    mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
   merbit_status status;
@@ -120,7 +120,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
     arguments.values = search->values;
     arguments.rows = csr->rows;
     arguments.nnz = csr->nnz;
-    arguments.wide = wide;
+    arguments.wide = plan->type == MERBIT_F64;
     arguments.keys = keys;
     arguments.distinct = distinct;
     arguments.against = against;
@@ -137,29 +137,27 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
   mbi_device_release(plan->context, search->columns);
 }
 
-/* Checks the elementwise forms for all values. */
+/* Checks for all values the forms that one value alone can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
-  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.asked = asked;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.asked = MBI_FORM(form);
   arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
                            0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
@@ -171,7 +169,6 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
 /* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
-  uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
   mbk_forms_changes_arguments arguments;
@@ -180,7 +177,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   arguments.values = search->values;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
   status = mbi_values_launch(plan, search, "mbk_forms_changes",
                              mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
@@ -191,7 +188,8 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return status;
 }
 
-/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
+/* Computes search->columns, and completes search->against by whether each nonzero has the value
+ * of its column. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -224,7 +222,8 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
              : status;
 }
 
-/* Finds out whether all values have a form that the sample has not ruled out. */
+/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
+ * tried. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have) {
   *have = 0;
@@ -289,7 +288,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   mbk_forms_number_arguments number_arguments;
   mbk_forms_rows_arguments rows_arguments;
@@ -324,7 +323,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
-    shorten_arguments.half = half;
+    shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
     status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
                                0, &shorten_arguments);
@@ -364,8 +363,8 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-/* Stores plan->device.values in the shortest of `forms` that they have. Needs
- * plan->nonempty. */
+/* Stores plan->device.values in the shortest of `forms` that they have. plan->nonempty must be
+ * set. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;

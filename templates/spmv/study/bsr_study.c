@@ -7,9 +7,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so
- * that their products are not repeatable to the bit; all but thread-private accumulation also
- * use atomics in shared memory. */
+/* Runs the kernels of spmv/study/bsr_study.cu on blocks in the user's order. All of them add to
+ * y by atomics, so their products do not repeat bit for bit. All except thread-private
+ * accumulation also use atomics in shared memory. */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -17,11 +17,12 @@ MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan) {
   return (mbi_bsr_study *)plan->state;
 }
 
-#define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
+#define MBI_BSR_STUDY_THREADS 256 /* threads per block of the kernels that cut and scale */
 
 /* ---- Encode: chunks of blocks ------------------------------------------------------------ */
 
-/* The fastest of its tables 7, 9, 10 and 12; a team needs a thread for each entry. */
+/* Returns the threads per block: the fastest of the report's tables 7, 9, 10 and 12. A team
+ * needs a thread per entry of a block. */
 static int mbi_bsr_study_threads(const merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const int entries = view->block_rows * view->block_cols;
@@ -34,7 +35,7 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
   return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
 }
 
-/* Computes the sizes: as many chunks as thread blocks, which fill the GPU `waves` times. */
+/* Sets the number of chunks, one per thread block: `waves` for each block that is resident. */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
@@ -139,8 +140,8 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_study_destroy
- * cleans up. */
+/* Creates the state. plan->device holds the offsets and columns of the blocks as a CSR. On
+ * failure the caller runs mbi_bsr_study_destroy. */
 static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
   merbit_status status = mbi_bsr_study_size(plan);
   if (status == MERBIT_OK) {
@@ -163,7 +164,7 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
                                             mbi_devptr y, void *stream) {
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbk_study_scale_arguments scale;
   mbk_study_product_arguments arguments;
   merbit_status status;
@@ -182,7 +183,7 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.x = x;
   arguments.y = y;
   arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = plan->device.nnz;
   arguments.chunk_blocks = s->chunk_blocks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);

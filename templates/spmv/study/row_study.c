@@ -5,9 +5,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/row_study.cu. By default the warp loop has 32 lanes per row, which
- * take one row at once, as in the report; the tiled one has tiles of 2,024 columns and one row
- * to a warp. */
+/* Runs the kernels of spmv/study/row_study.cu. By default the warp loop has 32 lanes per row,
+ * which take one row at once, as in the report; the tiled kernel has tiles of 2,024 columns and
+ * one row per warp. */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -15,7 +15,7 @@ MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
   return (mbi_csr_study *)plan->state;
 }
 
-#define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
+#define MBI_TILED_COLUMNS 4096 /* the most; so no larger shared memory must be requested */
 
 /* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
 
@@ -85,7 +85,7 @@ static merbit_status mbi_tiled_cut(merbit_plan *plan) {
                            NULL, &arguments);
 }
 
-/* Numbers of tiles at s->tile_first become the number of each block's first. */
+/* Turns the numbers of tiles at s->tile_first into the number of each block's first tile. */
 static merbit_status mbi_tiled_sum(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
@@ -154,7 +154,7 @@ MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
-/* After a failure mbi_csr_study_destroy cleans up. */
+/* Creates the state. On failure the caller runs mbi_csr_study_destroy. */
 static merbit_status mbi_row_study_create(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
                                        "mbk_tiled_product"};
@@ -186,7 +186,7 @@ MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The loop's counter of rows: a product in flight has its own. */
+/* Returns the bytes of the loop's row counter; each product in flight has its own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
   return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0
                                                                           : sizeof(uint64_t);

@@ -6,15 +6,15 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/split_study.cu. A thread takes 7 steps by default, an odd number,
- * so that a warp's threads walk through different banks. */
+/* Runs the kernels of spmv/study/split_study.cu. The default number of items per thread is 7,
+ * an odd number, so that a warp's threads access different banks. */
 #ifdef MERBIT_STUDY_METHODS
 
 #define MBI_SPLIT_CUT_THREADS 128
 
 /* ---- Encode: sizes ----------------------------------------------------------------------- */
 
-/* Chunks of equal nonzeros, or of equal steps of the merge path. */
+/* Sets the chunks: equal numbers of nonzeros, or of steps of the merge path. */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const int block_threads = plan->desc.block_threads;
@@ -32,7 +32,7 @@ MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
                     s->steps, s->threads, plan->row->name);
   }
   chunk = (uint64_t)(s->steps * s->threads);
-  /* Without rows there is nothing to write; without nonzeros there still is. */
+  /* Without rows nothing is written. With rows but without nonzeros, one block writes y. */
   s->blocks = plan->device.rows == 0 ? 0 : items == 0 ? 1 : (items - 1) / chunk + 1;
   if (s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -43,7 +43,7 @@ MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block: see mbk_split_product. */
+/* Returns the bytes of shared memory per block of mbk_split_product. */
 MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan) {
   const mbi_csr_study *s = mbi_csr_study_of(plan);
   const unsigned warps = (unsigned)s->threads / 32;
@@ -84,7 +84,8 @@ static merbit_status mbi_split_create(merbit_plan *plan) {
   return status;
 }
 
-/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+/* Returns the bytes of a product's scratch: where chunks begin, then each chunk's part of its
+ * first row and of the row that is open at its end. */
 static uint64_t mbi_split_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_csr_study_of(plan)->blocks;
   return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
@@ -159,7 +160,7 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   if (status == MERBIT_OK) {
     status = mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream);
   }
-  return status == MERBIT_OK && s->blocks > 1 /* else no row crosses chunks */
+  return status == MERBIT_OK && s->blocks > 1 /* otherwise no row crosses chunks */
              ? mbi_split_fixup(plan, carries, firsts, tails, alpha, beta, y, stream)
              : status;
 }

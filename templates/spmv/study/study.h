@@ -13,7 +13,8 @@
 
 #ifdef MERBIT_STUDY_METHODS
 
-/* Chunks of blocks as they come: spmv/study/bsr_study.c. */
+/* The state of methods that multiply chunks of blocks in the user's order:
+ * spmv/study/bsr_study.c. */
 typedef struct mbi_bsr_study {
   int threads;
   uint64_t chunk_blocks, chunks;
@@ -21,14 +22,15 @@ typedef struct mbi_bsr_study {
   void *kernels[3]; /* CUfunction: cut, scale, product */
 } mbi_bsr_study;
 
-/* Rows or chunks of a CSR: spmv/study/row_study.c, spmv/study/split_study.c. */
+/* The state of methods on rows or chunks of a CSR: spmv/study/row_study.c,
+ * spmv/study/split_study.c. */
 typedef struct mbi_csr_study {
   int threads;
-  int lanes, rows, width; /* of spmv/study/row_study.cu */
-  int steps;              /* of spmv/study/split_study.cu */
-  uint64_t blocks, tiles; /* of the product, there the chunks; of columns */
+  int lanes, rows, width; /* for spmv/study/row_study.cu */
+  int steps;              /* for spmv/study/split_study.cu */
+  uint64_t blocks, tiles; /* blocks of the product, or chunks; tiles of columns */
   mbi_devptr tile_first, mixed, tile_col;
-  void *kernels[3]; /* CUfunction: before the product, the product, behind it */
+  void *kernels[3]; /* CUfunction: before the product, the product, after it */
 } mbi_csr_study;
 
 /* Knobs: of blocks as they come, how often the thread blocks fill the GPU; of the warp loop,

@@ -184,8 +184,7 @@ static void rules(void **state) {
   }
 }
 
-/* ---- One vector ---------------------------------------------------------------------------
- */
+/* ---- One vector -------------------------------------------------------------------------- */
 
 static void one_vector(void **state) {
   static const int32_t row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
@@ -224,8 +223,7 @@ static void one_vector(void **state) {
   }
 }
 
-/* ---- Refusals -----------------------------------------------------------------------------
- */
+/* ---- Refusals ---------------------------------------------------------------------------- */
 
 static const int32_t some_row_ptr[] = {0, 1, 2, 3}, some_col_ind[] = {1, 0, 1};
 static const double some_values[] = {2, 3, 4};

@@ -46,7 +46,8 @@ static void sizes_of_the_bins(void **state) {
     assert_int_equal(mbi_scan_of(&plan)->steps, 8);
     assert_int_equal(mbi_binned_of(&plan)->part_nonzeros, part);
     assert_int_equal(mbi_binned_of(&plan)->parts, (sizes[i].nnz + part - 1) / part);
-    assert_int_equal(mbi_binned_of(&plan)->strips, (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
+    assert_int_equal(mbi_binned_of(&plan)->strips,
+                     (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
     assert_int_equal(mbi_scan_of(&plan)->tiles, (sizes[i].nnz + 255) / 256);
     assert_int_equal(mbi_scan_of(&plan)->fixup_blocks, (mbi_scan_of(&plan)->tiles + 255) / 256);
     /* Both phases fit: each part has room for a padded group at every eighth one. */

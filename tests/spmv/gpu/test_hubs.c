@@ -122,8 +122,7 @@ static void hubs_that_nobody_makes(void **state) {
   }
 }
 
-/* ---- The fullest columns
- * ---------------------------------------------------------------------- */
+/* ---- The fullest columns ----------------------------------------------------------------- */
 
 static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint64_t room, uint32_t least,
                         double share) {

@@ -78,7 +78,8 @@ static void small_blocks(void **state) {
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
       assert_in_range(mbi_many_of(&plan)->shared, 1, 49152);
       assert_true(mbi_many_of(&plan)->threads >= 32 && mbi_many_of(&plan)->resident >= 1);
-      assert_true(mbi_scan_of(&plan)->blocks * (uint64_t)(mbi_many_of(&plan)->threads / 32) >= mbi_scan_of(&plan)->tiles);
+      assert_true(mbi_scan_of(&plan)->blocks * (uint64_t)(mbi_many_of(&plan)->threads / 32) >=
+                  mbi_scan_of(&plan)->tiles);
     }
   }
   context->device.shared_bytes_per_block = 0;
@@ -105,7 +106,9 @@ static void room_for_the_cache(void **state) {
     assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
     block = mbi_many_of(&plan)->shared + 1024;
     blocks = (228u << 10) / block;
-    blocks = blocks < (unsigned)mbi_many_of(&plan)->resident ? blocks : (unsigned)mbi_many_of(&plan)->resident;
+    blocks = blocks < (unsigned)mbi_many_of(&plan)->resident
+                 ? blocks
+                 : (unsigned)mbi_many_of(&plan)->resident;
     assert_in_range(blocks, 1, 16);
     assert_true(blocks * block <= 160u << 10);
   }

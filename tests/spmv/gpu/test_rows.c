@@ -29,7 +29,8 @@ static void lanes_per_row(void **state) {
     assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_rows_of(&plan)->lanes, expected[i].lanes);
     assert_int_equal(mbi_rows_of(&plan)->unroll, expected[i].unroll);
-    assert_true(mbi_rows_of(&plan)->blocks == (expected[i].rows * (uint64_t)mbi_rows_of(&plan)->lanes + 255) / 256);
+    assert_true(mbi_rows_of(&plan)->blocks ==
+                (expected[i].rows * (uint64_t)mbi_rows_of(&plan)->lanes + 255) / 256);
   }
   plan_of(&plan, MERBIT_F64, 256 * (uint64_t)INT32_MAX, 5);
   assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);

@@ -14,8 +14,8 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_WIDE_SHARED                                                                 \
-  229376u /* bytes of shared memory that wide strips and parts need */
+/* Bytes of shared memory that wide strips and parts need. */
+#define MBI_BINNED_WIDE_SHARED 229376u
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
@@ -23,8 +23,8 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
 
 /* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
  * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
- * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
- * block gets half. */
+ * makes longer runs; it is chosen if short runs would be mostly padding. A GPU with little
+ * shared memory per block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -58,14 +58,14 @@ MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t gr
          groups * 32;
 }
 
-/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
- * the part's columns. */
+/* Returns the bytes of shared memory for filling a part: three words per strip, and the part's
+ * columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);

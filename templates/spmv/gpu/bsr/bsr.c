@@ -6,8 +6,8 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
-/* Block products on the host: builds the tiles of blocks, places new values, launches the
- * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+/* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
+ * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -59,11 +59,10 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
 /* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   mbk_bsr_schedule_arguments arguments;
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.blocks = plan->device.nnz;
   arguments.words = t->words;
   arguments.slots = slots;
@@ -84,7 +83,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both stay: new values are placed by the first. */
+ * of lanes. Both are kept: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -110,21 +109,20 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                                     t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order that products read. An array of the
- * plan's own is then released. */
+/* Copies the blocks in plan->device.values into the order in which products read them. Releases
+ * an array that the plan owns. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
-  uint64_t cols = (uint64_t)plan->bsr.view.cols;
   mbk_bsr_fill_arguments arguments;
   merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
@@ -191,8 +189,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
- * caller runs mbi_bsr_destroy. */
+/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
+ * failure the caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -233,7 +231,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                           void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   mbk_bsr_fixup_arguments arguments;
   arguments.slot_row = t->slot_row;
@@ -244,7 +241,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments.y = y;
   arguments.tiles = t->tiles;
   arguments.empty_rows = t->empty_rows;
-  arguments.rows = rows;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
@@ -259,7 +256,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
   merbit_status status;
@@ -273,8 +269,8 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.y = y;
   arguments.firsts = carries;
   arguments.tails = tails;
-  arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);

@@ -6,14 +6,15 @@
 
 #define MBI_BSR_KERNELS 6
 
-/* Tiles of blocks: spmv/gpu/bsr/bsr.cu describes the layout. */
+/* The state of BSR: tiles of blocks. spmv/gpu/bsr/bsr.cu describes the layout. */
 typedef struct mbi_bsr_tiles {
   int block_rows, block_cols;
-  int edge;                  /* the last column of blocks reaches past the matrix */
+  int edge;                  /* 1: the last column of blocks extends beyond the matrix */
   int split, lane_cols;      /* lanes per row of a block, and the columns of each */
   int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
-  int together, slot_blocks; /* blocks that a slot loads at once, and takes in a tile */
-  int shuffled;              /* lanes of a slot load x together and pass it on by shuffles */
+  int together, slot_blocks; /* blocks of a slot: those loaded at once, and those in a tile */
+  int shuffled;              /* 1: the lanes of a slot load x together and pass it on by
+                              * shuffles */
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;

@@ -2,8 +2,8 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* BSR as a method. The blocks are those of the view; or extracted from a CSR, if the user asks
- * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists, if AUTO
+/* The method BSR. Its blocks are those of the view; or extracted from a CSR if the user asks
+ * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists if AUTO
  * takes BSR (spmv/stages/full_blocks.c). */
 
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {

@@ -15,9 +15,10 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
 
-/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
+/* Bytes of entries that a lane has in flight, and that it has in a tile. Measured on an
+ * H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -29,7 +30,7 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
+/* Returns the least power of two of blocks for which a lane's entries fill whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -54,7 +55,7 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
+/* Returns the elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
          : t->lane_cols % (16 / size) != 0                                            ? 2
@@ -94,8 +95,8 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
- * longer; few blocks are dealt to more warps. */
+/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
+ * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -110,7 +111,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
+/* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;

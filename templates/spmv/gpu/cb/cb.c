@@ -48,14 +48,15 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+/* Returns 1 if the host arrays of the plan's CSR can be read. That is so only while the plan is
  * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
 /* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
- * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
+ * if they can be read, else copies. The caller runs mbi_cb_host_release afterwards, on failure
+ * too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;

@@ -4,11 +4,11 @@
 #include "spmv/gpu/hubs/build_arguments.cuh"
 #include "spmv/gpu/hubs/hubs_arguments.cuh"
 
-/* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
+/* The state of HUBS: SCAN's schedule and the hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t capacity;      /* hubs that fit in shared memory */
-  uint32_t count;         /* hubs that there are */
+  uint64_t capacity;      /* the number of hubs that fit in shared memory */
+  uint32_t count;         /* the number of hubs found */
   mbi_devptr hub_col, codes;
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;

@@ -5,22 +5,22 @@
 #include "spmv/gpu/many/many_arguments.cuh"
 #include "spmv/gpu/many/rows_arguments.cuh"
 
-/* Several vectors at once: the scan's schedule, and how lanes share columns of X
+/* The state of MANY: SCAN's schedule, and how lanes share columns of X
  * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int width;              /* columns that are multiplied: the vectors, and padding in copies */
   int span;               /* columns that a lane loads at once */
   int team;               /* lanes per nonzero */
   int words;              /* nonzeros of a run, divided by 32 */
   int piece;              /* nonzeros of a run that are staged at once */
-  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0: runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Bytes of host memory through which pieces pass that are not contiguous. */
+/* Bytes of the host buffer for pieces that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
 /* MANY's knobs: nonzeros of a run, divided by 32, which also asks for runs where rows are even;

@@ -23,8 +23,8 @@ MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
 }
 
 /* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
- * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
- * beside the matrix. */
+ * a whole row, up to a warp), and the length of a run, so that the carries of tiles are small
+ * compared to the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -83,13 +83,13 @@ static int mbi_many_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Finished rows that a lane holds. */
+/* The number of finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
 /* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
- * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
- * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
- * 2. At least 16 nonzeros of each run are staged. */
+ * runs, except for few vectors) and its finished rows two or four KiB: the L1 cache needs the
+ * rest. In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then,
+ * else 2 KiB. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
@@ -118,17 +118,18 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* Returns the critical path: a team walks a row whose columns and values are staged. */
+/* Returns the critical path in seconds: a team walks a row whose columns and values are
+ * staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
- * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
- * streaming the matrix; plan_desc.tuning with `run` asks for runs. Wider rows of X are faster
- * by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take
- * 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+/* Returns the nonzeros that a warp stages if products go by rows, or 0 if they go by runs.
+ * Products go by rows if rows of X are narrow, rows of A have nearly equal lengths, and none
+ * takes longer than streaming the matrix. If plan_desc.tuning sets `run`, they go by runs.
+ * Wider rows of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4,
+ * 8 and 16 vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even =
       mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&

@@ -6,11 +6,10 @@
 #include "spmv/gpu/merge/merge.h"
 #include "spmv/plan/plan.h"
 
-/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
- * describes the method. */
+/* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
+ * the method. */
 
-/* ---- Encode: sizes, from the plan alone
- * ---------------------- */
+/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
@@ -39,8 +38,8 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
- * GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but too few blocks
+ * leave multiprocessors idle. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
@@ -50,7 +49,7 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
                                                                              : 1;
 }
 
-/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -139,12 +138,13 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
+/* Returns the bytes of chunk_row, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
+/* Returns the bytes of a product's scratch: chunk_row, then each chunk's first sum and
+ * carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0 ? mbi_merge_begin_bytes(plan) +

@@ -41,8 +41,8 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
-/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
- * x. */
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -149,22 +149,22 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-/* Returns whether all that a product does is to gather doubles, each from a sector of its own,
- * for lanes of which half are busy. */
+/* Returns whether a product consists of gathers of doubles, each from a sector of its own, by
+ * lanes of which half are busy. */
 static int mbi_rows_gather(const merbit_plan *plan) {
   return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
          plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-/* Returns the seconds of a product. Lanes of a row load what does not lie side by side, which
- * counts little beside gathers that all miss; then no launch has to follow, and nothing is made
- * (ones on an H200: 143 us for 145 where columns lie anywhere; but 121 for 91 of roads, which
- * share sectors). */
+/* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
+ * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
+ * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
+ * which share sectors). */
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
-    return HUGE_VAL; /* more than half of the lanes would idle */
+    return HUGE_VAL; /* more than half of the lanes would be idle */
   }
   return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
 }

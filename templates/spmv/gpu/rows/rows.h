@@ -1,9 +1,9 @@
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
 #include "spmv/shared/shared.h"
-#include "spmv/gpu/rows/arguments.cuh"
+#include "spmv/gpu/rows/rows_arguments.cuh"
 
-/* Lanes per row (spmv/gpu/rows/rows.cu). */
+/* The state of ROWS: spmv/gpu/rows/rows.cu. */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;

@@ -14,7 +14,7 @@ MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Returns the nonzeros whose accumulators take 16 bytes. */
+/* Returns the number of accumulators that fit in 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
@@ -24,7 +24,7 @@ MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
+/* Returns 1 if values are stored per row or in a table. Looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
@@ -59,7 +59,7 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Computes what follows from the rows and from s->tiles, for every method on tiles of
+/* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
  * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -78,15 +78,15 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
- * rows. One warp is left for rows that reach past the block's tiles. */
+/* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
+ * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
- * and no row takes a block more than one round, and for larger matrices of short rows, whose
- * ends the fix-up would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
+ * row takes a block more than one round, or if a larger matrix has short rows, whose ends a
+ * fix-up would have to find. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -171,7 +171,7 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
          csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -206,7 +206,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  /* One warp is for rows that reach past the tiles. */
+  /* One warp is for rows that extend beyond the tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);

@@ -23,7 +23,8 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
   return wish != 0 ? wish : 2;
 }
 
-/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
+/* Returns the critical path in seconds: a lane walks the longest row, loading columns and
+ * values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -56,7 +57,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX ||
@@ -223,7 +224,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
+  /* Also releases the arrays allocated with it. */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -279,7 +280,7 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, if at least half of the slots are filled. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
