@@ -21,7 +21,7 @@ static const merbit_method methods[] = {
     MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT, MERBIT_METHOD_PATH_WALK};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
-/* Of each method: the default first. The first two numbers are tuning_take's. */
+/* Sizes of each method, its own choice first. The first two numbers are for tuning_take. */
 typedef struct shape {
   int first, second, threads;
 } shape;
