@@ -74,8 +74,8 @@ static inline int64_t road_vertex(const road *r, int64_t x, int64_t y) {
                                 (uint64_t)((y & mask) << r->cell_bits | (x & mask)));
 }
 
-/* Whether a street leaves (x, y) towards +x (0), +y (1), +x+y (2), or joins (x+1, y) and (x,
- * y+1) (3). */
+/* Returns whether a street leaves (x, y) towards +x (0), +y (1), +x+y (2), or joins (x+1, y)
+ * and (x, y+1) (3). */
 static inline int road_has(const road *r, int64_t x, int64_t y, int direction) {
   const uint64_t place = ((uint64_t)x & 0x7fffffff) << 33 | ((uint64_t)y & 0x7fffffff) << 2;
   const double chance = direction == 0   ? ROAD_ODD

@@ -46,7 +46,8 @@ static inline void fem_point(const fem *f, int64_t node, int64_t *at) {
   at[2] = cell / f->side / f->side << f->bits | place >> 2 * f->bits;
 }
 
-/* Whether an edge leads from `at` by `step`: asked with the same numbers from both ends. */
+/* Returns whether an edge leads from `at` by `step`. Both ends of the edge get the same
+ * answer. */
 static inline int fem_has(const fem *f, const int64_t *at, const int *step) {
   uint64_t place = 0, choice;
   int moved = 0, doubled = -1, i;

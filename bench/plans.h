@@ -251,7 +251,7 @@ static void bench_add_merge_variants(bench_bench *b) {
   }
 }
 
-/* What a user gets from a plan that holds an order, where it is asked for by name. */
+/* Adds cases that multiply by plans with a named reordering. */
 static void bench_add_orders(bench_bench *b) {
   static const struct {
     const char *name;

@@ -258,12 +258,12 @@ METHODS = [
 ]
 # Methods that only comparisons need; AUTO takes none of them.
 STUDY_METHODS = [
-    dict(name="BSR_ROWS", value=32, takes="MBI_OF_BLOCKS", cpu="blocks",
+    dict(name="BSR_ROWS", value=32, takes="MBI_OF_BLOCKS", cpu="block_study",
          text="CPU: other schedules of blocks (Chirila), up to BSR_FIXED"),
-    dict(name="BSR_NAIVE", value=33, takes="MBI_OF_BLOCKS", cpu="blocks"),
-    dict(name="BSR_SPLIT", value=34, takes="MBI_OF_BLOCKS", cpu="blocks"),
-    dict(name="BSR_MAXIMUM", value=35, takes="MBI_OF_BLOCKS", cpu="blocks"),
-    dict(name="BSR_FIXED", value=36, takes="MBI_OF_BLOCKS", cpu="blocks"),
+    dict(name="BSR_NAIVE", value=33, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_SPLIT", value=34, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_MAXIMUM", value=35, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_FIXED", value=36, takes="MBI_OF_BLOCKS", cpu="block_study"),
     dict(name="BSR_ROW_MAJOR", value=40, label="bsr-rowmajor", takes="MBI_OF_BLOCKS", cuda="bsr_study",
          sources=[("spmv/study/bsr_study.c", "CUDA: other products of blocks, for comparison")],
          text="CUDA: other products of blocks (Chirila), to BSR_VECTOR"),

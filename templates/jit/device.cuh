@@ -18,6 +18,11 @@
 #define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
+#if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107
+#define MBK_GRID_CONSTANT const __grid_constant__ // a kernel's struct, which it does not copy
+#else
+#define MBK_GRID_CONSTANT const
+#endif
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
 #include "jit/types.cuh"
@@ -29,7 +34,7 @@ typedef unsigned short mbk_u16;
 template <class T> struct mbk_pointer_to { typedef T *type; };
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
 
-// Reads alpha or beta as what the host has put there.
+// Returns alpha or beta in the type that the host has stored.
 template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
   T value;
   memcpy(&value, &scalar, sizeof value);

@@ -69,7 +69,7 @@ static void after_a_rest(void **state) {
   merbit_context_destroy(context);
 }
 
-/* What tasks wrote is there when the call returns. */
+/* Writes a result, which must be there when the call returns. */
 static void square(void *argument, int index) {
   ((int64_t *)argument)[index] = (int64_t)index * index;
 }

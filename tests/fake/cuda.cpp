@@ -92,7 +92,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
 
 // ---- Contexts -------------------------------------------------------------------------------
 
-// As on a real GPU, a process that killed the context gets no other.
+// A process that has killed the context gets no other one, as on a real GPU.
 int cuDevicePrimaryCtxRetain(void **context, int device) {
   CALL(FREE);
   if (state.dead != 0) {
@@ -228,7 +228,7 @@ int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, voi
 }
 
 #ifndef FAKE_OLD // what the old driver lacks
-// Of a host pointer: type 0, and no error.
+// Answers type 0, and no error, for a host pointer.
 int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
                            device_pointer address) {
   CALL(CAPTURED);

@@ -1,6 +1,6 @@
-/* What users do, once through. Each scenario makes, uses and destroys its own objects on a
- * context, whatever fails on the way; it returns the first failure, and where there is none the
- * results were right. */
+/* Scenarios of a user's work. Each makes, uses and destroys its own objects on a context,
+ * whatever fails on the way; it returns the first failure. If there is none, the results were
+ * right. */
 #ifndef TEST_FAKE_SCENARIOS_H
 #define TEST_FAKE_SCENARIOS_H
 #include "fake/block_scenarios.h"
@@ -73,12 +73,12 @@ TEST_UNUSED static merbit_status merbit_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_MERBIT, 0, 0);
 }
 
-/* So few that nothing looks at the matrix. */
+/* Multiplies so few times that AUTO does not inspect the matrix. */
 TEST_UNUSED static merbit_status one_product(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_AUTO, 0, 1);
 }
 
-/* So many that methods are measured. */
+/* Multiplies so many times that AUTO measures methods. */
 TEST_UNUSED static merbit_status many_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_AUTO, 0, 2000);
 }

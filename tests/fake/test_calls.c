@@ -1,5 +1,6 @@
-/* What a PageRank and a solver of a matrix in GPU memory ask of the driver beside launches:
- * each allocation takes it as long as ten of those, and each upload of a few bytes a wait. */
+/* Counts the driver's calls besides launches that a PageRank and a solver of a matrix in GPU
+ * memory make: each allocation takes as long as ten launches, and each upload of a few bytes a
+ * wait. */
 #include "support/internal.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What outlives what on the fake device: cubins their process, objects each other, work on a
+/* Lifetimes on the fake device: cubins outlive their process, objects each other, work on a
  * stream the call, a context its threads. */
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u

@@ -136,8 +136,8 @@ static void what_a_plan_keeps(void **state) {
   }
 }
 
-/* What a plan says that it holds is what the driver has given, but for what the end of an array
- * is rounded to. */
+/* A plan holds as many bytes as the driver has given, except for the rounding of arrays'
+ * ends. */
 static void bytes_of_a_plan(void **state) {
   enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
   static const merbit_method methods[] = {
@@ -246,7 +246,7 @@ static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_m
   assert_true(taken[1] > 10);
 }
 
-/* What is known of slices; columns */
+/* Two allocations of slices can fail: their shape, and their columns. */
 static void slices_give_way(void **state) {
   (void)state;
   give_way(even_rows, &even_method, MERBIT_METHOD_SLICED, 2);

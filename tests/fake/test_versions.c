@@ -73,8 +73,8 @@ static void early_launches(void **state) {
   }
 }
 
-/* Of the launches of a product those that may overlap: of a plan as it comes, and of a calm
- * one, whose kernels are told if none of them that reads x does. */
+/* Expects the number of a product's launches that may overlap: of a usual plan, and of an
+ * interleaved one, whose kernels are told if none of them that reads x may overlap. */
 static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *desc, int usual,
                             int calm, int all) {
   const double beta = 2;
@@ -101,7 +101,7 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   fake_expect_clean();
 }
 
-/* What follows a product in its call starts early too. */
+/* The kernel that follows a product in its call starts early too. */
 static void early_epilogues(void **state) {
   static const merbit_epilogue sum = {NULL, {"ax", NULL}, 0, 0, NULL, NULL};
   merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, NULL);

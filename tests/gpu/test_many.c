@@ -15,7 +15,7 @@ static merbit_context *gpu;
 static const int counts[] = {8, 2, 5, 16, 3, 64, 8, 33, 4, 32, 7, 17};
 enum { COUNTS = sizeof counts / sizeof counts[0] };
 
-/* Of `bits` what products_form_of takes, then row-major, host vectors, arrays on the host,
+/* Makes a form: the bits of products_form_of, then row-major, host vectors, arrays on the host,
  * scalars on the device. */
 static products_form form_of(int bits, int vectors) {
   products_form form = products_form_of(bits);
@@ -109,7 +109,7 @@ static void even_rows(void **state) {
   }
 }
 
-/* As CSR. */
+/* Several vectors multiply a matrix of blocks as a CSR. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
   products_form form = form_of(256 + 64, 8);

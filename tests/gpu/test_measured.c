@@ -151,7 +151,8 @@ static void the_quickest_answers(void **state) {
   assert_int_equal(answer.method, MERBIT_METHOD_ROWS);
 }
 
-/* What is not measured: rows of four, or by turns of two and eight, of a kind of values. */
+/* Expects a choice without measuring, for rows of four, or of two and eight by turns, of a kind
+ * of values. */
 static void choice(int uneven, merbit_type type, merbit_semiring semiring, merbit_method method,
                    const char *why) {
   enum { ROWS = 320, LONG = 8 };

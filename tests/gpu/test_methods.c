@@ -21,7 +21,7 @@ static const merbit_method methods[] = {
     MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT, MERBIT_METHOD_PATH_WALK};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
-/* Sizes of each method, its own choice first. The first two numbers are for tuning_take. */
+/* The shapes of each method, the default first. The first two numbers are for tuning_take. */
 typedef struct shape {
   int first, second, threads;
 } shape;
@@ -38,7 +38,7 @@ static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {32, 1, 32}, {100, 4, 64}, {4096, 2, 1024}, {50, 3, 96}, {999, 1, 128}},
     {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}},
     {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}}};
-/* Of CB: all COO, all dense, all CSR, columns aggregated always and never. */
+/* The forms of CB: all COO, all dense, all CSR, columns aggregated always and never. */
 static const struct {
   double aggregate;
   int coo_max, csr_max;

@@ -240,7 +240,7 @@ static void arrays_preamble(int form, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_BASE", form >> 2 & 1);
 }
 
-/* Of full blocks of two shapes. */
+/* Writes the preamble of full blocks of two shapes. */
 static void full_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");

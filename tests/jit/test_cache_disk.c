@@ -47,8 +47,8 @@ static int live(const char *directory, const char *filler) {
   return wrong;
 }
 
-/* What a life finds: nothing; or an old entry and a temporary, and the key's entry, which may
- * be damaged. */
+/* Prepares the directory: nothing; or an old entry, a temporary file, and the key's entry,
+ * which may be damaged. */
 static void furnish(int scenario, const char *directory, const char *filler) {
   merbit_context *context;
   char path[300];

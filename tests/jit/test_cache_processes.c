@@ -34,8 +34,9 @@ static const char *image_of(int key) {
   return image;
 }
 
-/* As a program does: look, else compile and store; then all must agree. `damaged`: entries were
- * there, but not one is valid; whoever removes one may remove a new entry with it. */
+/* Does what a program does: looks for each key, else compiles and stores it. In the end all
+ * must agree. `damaged`: there were entries, but none is valid; whoever removes one may remove
+ * a new entry with it. */
 static int cold_start(tally *shared, int first, int damaged) {
   const char *names[KEYS] = {"one", "two", "three"};
   merbit_context *context;
@@ -167,8 +168,8 @@ static void many_threads(void **state) {
 
 /* ---- Killed writers ---------------------------------------------------------------------- */
 
-/* What a killed writer left: for each key nothing or a whole entry, and temporaries, which go
- * when they are old and somebody stores. */
+/* Checks what a killed writer left: for each key nothing or a whole entry, and temporaries,
+ * which are removed when they are old and somebody stores. */
 static int expect_survivable(int keys, int most_temporaries) {
   const char *names[] = {"one", "two"};
   merbit_context *context = open_in(root);

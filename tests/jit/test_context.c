@@ -137,7 +137,7 @@ static void threads_by_default(void **state) {
   assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
-/* What was made from a context keeps it alive. */
+/* Objects made from a context keep it alive. */
 static void references(void **state) {
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 1);

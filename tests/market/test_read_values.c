@@ -1,4 +1,4 @@
-/* What the Matrix Market reader accepts, and what it makes of it. */
+/* The files that the Matrix Market reader accepts, and the matrices that it makes of them. */
 #include "support/internal.h"
 
 #include <setjmp.h>

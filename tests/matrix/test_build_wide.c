@@ -9,7 +9,7 @@
 #include "support/cpu.h"
 #include "support/products.h"
 
-/* As mbi_build_bucket, with cursors of either width and a given number of tasks. */
+/* Does what mbi_build_bucket does, with cursors of either width and a given number of tasks. */
 static void bucket(mbi_build *build, int wide, int tasks) {
   build->tasks = tasks;
   assert_int_equal(mbi_allocate_array(build->context, build->to.rows * tasks, wide ? 8 : 4,

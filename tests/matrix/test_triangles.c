@@ -128,7 +128,7 @@ static void writes(merbit_context *context, const merbit_view *view, const char 
 
 #define BANNER "%%MatrixMarket matrix "
 
-/* What is read and written; the reader keeps the half, or does as ever. */
+/* Files are read and written, with the half kept or expanded. */
 static void files(void **state) {
   static const struct {
     const char *text;

@@ -235,7 +235,7 @@ template <class V> void bsr_build(bsr_bed<V> &b, uint64_t seed) {
   bsr_check_columns(b);
 }
 
-// Also what an update of the values does.
+// Writes the values, as creation and an update of the values do.
 template <class V> void bsr_fill(bsr_bed<V> &b, uint64_t seed) {
   if (b.f.pattern || b.tiles == 0) {
     return;

@@ -198,7 +198,7 @@ inline void simt_stacks_release() {
   const size_t bytes = simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD);
   if (simt.stacks != nullptr) {
 #ifdef SIMT_ASAN
-    // What is mapped there next, a fake program perhaps, is not a stack.
+    // A program that is mapped there next is not a stack.
     __asan_unpoison_memory_region(simt.stacks, bytes);
 #endif
     munmap(simt.stacks, bytes);

@@ -32,7 +32,7 @@ template <class V> struct hubs_bed : scan_bed<V> {
     }
   }
 
-  // Of the columns that are counted `least` times or more, how many there are.
+  // Returns the number of columns that are counted `least` times or more.
   uint64_t reaching(uint32_t least) const {
     uint64_t found = 0;
     for (uint64_t c = 0; c < cols; c++) {

@@ -39,7 +39,7 @@ template <class V> struct many_vectors {
       }
     }
   }
-  // What is between rows or columns is as it was.
+  // Reads y, and checks that memory between rows or columns is unchanged.
   void take(std::vector<V> &dense) {
     const uint64_t length = f.columns ? count : f.vectors;
     for (uint64_t v = 0; v < f.vectors; v++) {

@@ -87,7 +87,7 @@ inline bool merbit_too_slow(const merbit_form &f, const test_matrix &m) {
   return f.sigma == 1 && m.rows + m.nnz > 20000;
 }
 
-// Of a sample of forms, each takes one pair of seeds only.
+// If true, forms are a sample, and each takes one pair of seeds only.
 inline bool merbit_sampled = false;
 
 template <class V> void merbit_check_form(const merbit_form &f, uint64_t seed) {

@@ -1,5 +1,5 @@
-// What a test program of kernels shares with the others: seeds, arrays that the sanitizer
-// guards, launches that are counted, the report at the end.
+// The parts that all test programs of kernels share: seeds, arrays that the sanitizer guards,
+// launches that are counted, the report at the end.
 #ifndef SIMT_RUNS_H
 #define SIMT_RUNS_H
 #include "simt.h"

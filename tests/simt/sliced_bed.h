@@ -169,7 +169,7 @@ template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
   b.slice_column_start.store(b.slices, b.column_start[b.slices]);
 }
 
-// Also what an update of the values does.
+// Writes the slices, as creation and an update of the values do.
 template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
   b.x.forbid();
   simt_run(b.f.fill, b.run(seed),

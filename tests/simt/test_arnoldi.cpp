@@ -133,7 +133,7 @@ static void expect_near(double found, double wanted) {
   }
 }
 
-// What was added up in another order.
+// Compares sums that were added up in another order.
 static void expect_scalars(const bed &found, const bed &wanted) {
   const mbi_solve_state &f = found.memory.state, &w = wanted.memory.state;
   for (int k = 0; k < MBI_SOLVE_SCALARS; k++) {

@@ -324,7 +324,7 @@ static void test_halves(void **) {
   assert_int_equal(mbk_half_of(0x1.8p-24f), 2);
 }
 
-// What the launcher and the kernels both know.
+// Checks sizes that both the launcher and the kernels define.
 static void test_sizes(void **) {
   assert_int_equal(MBI_VALUES_KEYS, KEYS);
   assert_int_equal(MBI_VALUES_SAMPLE_SHARED, SAMPLE_SHARED);

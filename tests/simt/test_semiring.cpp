@@ -135,7 +135,7 @@ void check_pair(Bed &b, int pair, uint64_t seed, const F &multiply) {
   for (uint64_t i = 0; i < b.rows; i++) {
     const V got = y.as<V>()[i], want = naive_row(b.f, b.m, (int64_t)i, (V)alpha,
                                                  b.x.template as<V>(), (V)beta, y0.as<V>()[i]);
-    // Of two zeros custom operators may give either.
+    // Custom operators may give either of two zeros.
     if (memcmp(&got, &want, sizeof got) != 0 && !(isnan(got) && isnan(want)) &&
         !(b.f.semiring == 4 && got == 0 && want == 0)) {
       fail_msg("%s on %s, alpha %g, beta %g, seed %llu: y[%llu] is %a, not %a", b.f.name,

@@ -123,7 +123,8 @@ static void test_packs(void **) {
 
 // ---- Bounds ---------------------------------------------------------------------------------
 
-// What a process that runs `body` in one warp with 60 bytes of shared memory writes to stderr.
+// Returns what a process that runs `body` in one warp with 60 bytes of shared memory writes to
+// stderr.
 static std::string dying_words(const std::function<void()> &body, bool &died) {
   int ends[2], status = 0;
   std::string words;

@@ -43,7 +43,7 @@
 #define SIMT_FORM f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256
 #include "simt/sliced_form.h"
 
-// Of solvers: a flag in place of alpha and beta, so that it is on no list.
+// The form of solvers: a flag in place of alpha and beta, so that it is on no list.
 #define MBK_STOPS 1
 #define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64
 #include "simt/sliced_form.h"
@@ -100,7 +100,7 @@ static void test_pages(void **) {
 
 // ---- Products that are no longer wanted -----------------------------------------------------
 
-// What comes before sets the flag, so that it is late as x and y are.
+// The flag is set by earlier work, so that it is late as x and y are.
 static void test_stop(void **) {
   test_matrix m;
   sliced_make_pages(&m);

@@ -5,7 +5,7 @@
 #define TEST_SUPPORT_EPILOGUES_H
 #include "support/products.h"
 
-/* What they are: rows are counted; a dot product; PageRank's; all that an epilogue may have; no
+/* The epilogues: rows are counted; a dot product; PageRank's; all that an epilogue may have; no
  * sums; one sum, the second. */
 enum {
   EPILOGUES_COUNT,

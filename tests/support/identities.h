@@ -1,8 +1,8 @@
-/* What holds of any product, whatever its order of sums: linearity, <A x, w> = <x, A' w>,
- * renumbered rows and columns, sums of matrices, exact scaling. Allowed is what follows from
- * the promise |y - ref| <= E = gamma(k + 2) (|alpha| |A| |x| + |beta| |y0|) + (k + 2) eta of
- * each product that takes part (support/bound.h), and no more. Include merbit.h and cmocka.h
- * first.
+/* Identities that hold for any product, whatever the order of its sums: linearity, <A x, w> =
+ * <x, A' w>, renumbered rows and columns, sums of matrices, exact scaling. The errors allowed
+ * are those that follow from the promise |y - ref| <= E = gamma(k + 2) (|alpha| |A| |x| +
+ * |beta| |y0|) + (k + 2) eta of each product that takes part (support/bound.h), and no more.
+ * Include merbit.h and cmocka.h first.
  *
  * The vectors are multiples of 2^-10 and the scalars of 2^-4, small enough that sums of two
  * scaled vectors are exact in f32. */

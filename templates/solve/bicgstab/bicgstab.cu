@@ -8,37 +8,37 @@
 #include "solve/bicgstab/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual(const mbk_solve_step_arguments a) {
+    mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_blocks(const mbk_solve_step_arguments a) {
+    mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_start(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_start_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_s(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_s(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_s_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_update_x_r(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_update_x_r(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_update_x_r_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_update_p(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_update_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_update_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
@@ -116,7 +116,7 @@ MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)
 // Runs lines 4 and 5, between the two products of an iteration, for the preconditioners NONE
 // and DIAGONAL. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_fused_s(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_fused_s(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);
   if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {
@@ -127,7 +127,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 // Runs lines 6 to 10, after the second product, for the preconditioners NONE and DIAGONAL.
 // Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_fused(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);
   const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;

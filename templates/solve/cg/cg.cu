@@ -10,43 +10,43 @@
 #include "solve/cg/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual(const mbk_solve_step_arguments a) {
+    mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_blocks(const mbk_solve_step_arguments a) {
+    mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_start(const mbk_solve_step_arguments a) {
+    mbk_cg_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_start_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_start_p(const mbk_solve_step_arguments a) {
+    mbk_cg_start_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_start_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_update_r(const mbk_solve_step_arguments a) {
+    mbk_cg_update_r(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_update_r_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_rz(const mbk_solve_step_arguments a) {
+    mbk_cg_rz(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_update_x_p(const mbk_solve_step_arguments a) {
+    mbk_cg_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
@@ -127,7 +127,7 @@ MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)
 // number of earlier iterations whose alpha p x lacks. v.to: 1 if x may lack this one's too,
 // unless the solver stops here. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_fused(const mbk_solve_step_arguments a) {
+    mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);
   const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);

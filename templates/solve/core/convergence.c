@@ -32,8 +32,8 @@ static void mbi_solve_note_history(merbit_solver *solver) {
   solver->history_count = last;
 }
 
-/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
- * with every round. The CPU computes it only after the recurrence has stopped. */
+/* Checks convergence: computes b - A x and reads the state. On the GPU b - A x is enqueued with
+ * every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     solver->synchronizations++;

@@ -18,8 +18,8 @@
 // Rounds of the next stage whose rows are prefetched while a block waits for sums.
 #define MBK_FUSED_PREFETCH 2
 
-// What the stages of a fused kernel share. Its arguments, launch and shared memory are those of
-// a step; the launch is cooperative.
+// The arguments that the stages of a fused kernel share. The kernel's arguments, launch and
+// shared memory are those of a step; the launch is cooperative.
 struct mbk_fused_call {
   const mbi_solve_vectors &v;
   mbk_i64 n;

@@ -7,7 +7,7 @@
 #include "solve/core/loop_arguments.cuh"
 
 // Sets the condition of the loop. It is the last kernel of the loop's body. Launch: one thread.
-MBK_KERNEL mbk_solve_loop(const mbk_solve_loop_arguments a) {
+MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {
   mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&
                                 a.m->state.iterations < a.m->state.check_at);
 }

@@ -252,7 +252,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
 #include "solve/core/step_arguments.cuh"
 
 // Prepares a round of iterations: mbi_solve_open. Launch: one thread.
-MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {
+MBK_KERNEL mbk_solve_open(MBK_GRID_CONSTANT mbk_solve_open_arguments a) {
   mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);
 }
 

@@ -78,7 +78,7 @@ MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_
 // Computes W of a pattern: the lengths of its rows, or -1 for an empty row. Launch: any grid of
 // MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {
+    mbk_pagerank_weigh(MBK_GRID_CONSTANT mbk_pagerank_weigh_arguments a) {
   for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
     const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];
     a.weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;
@@ -89,7 +89,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // number of dangling vertices, and their mass. Launch: a grid that depends on n alone,
 // MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_begin(const mbk_pagerank_begin_arguments a) {
+    mbk_pagerank_begin(MBK_GRID_CONSTANT mbk_pagerank_begin_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double count = 0, mass = 0;
   for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
@@ -106,7 +106,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // Computes the scalars from which the first iteration starts. Launch: one block of
 // MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_first(const mbk_pagerank_first_arguments a) {
+    mbk_pagerank_first(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double count, mass;
   mbk_pagerank_gather((double *)shared, a.partials, a.blocks, count, mass);
@@ -119,7 +119,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // Computes z = (damping * y + base * teleport) / W; a null teleport stands for ones. Sums: the
 // change, and the mass of dangling vertices. Launch and shared memory: as mbk_pagerank_begin.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_update(const mbk_pagerank_update_arguments a) {
+    mbk_pagerank_update(MBK_GRID_CONSTANT mbk_pagerank_update_arguments a) {
   MBK_SHARED_MEMORY(shared);
   if (a.m->state.closed) {
     return;
@@ -142,7 +142,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // Adds up the sums of mbk_pagerank_update and ends the iteration. Launch: one block of
 // MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {
+    mbk_pagerank_finish(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {
   MBK_SHARED_MEMORY(shared);
   if (a.m->state.closed) {
     return;
@@ -156,7 +156,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 
 // Turns z into ranks. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_end(const mbk_pagerank_end_arguments a) {
+    mbk_pagerank_end(MBK_GRID_CONSTANT mbk_pagerank_end_arguments a) {
   for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
     const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];
     a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;

@@ -110,7 +110,7 @@ MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
 // MBK_SETUP_THREADS threads. Shared: double[MBK_SETUP_THREADS], then
 // mbk_u64[MBK_SETUP_LONG_KEPT], then mbk_u32.
 MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
-    mbk_setup_rows(const mbk_setup_rows_arguments a) {
+    mbk_setup_rows(MBK_GRID_CONSTANT mbk_setup_rows_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double *const most_of = (double *)shared;
   mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);
@@ -210,7 +210,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)
 
 // Computes inverse[i] = 1 / diagonal[i]. Lowers *bad to the least i that has no inverse.
 // Launch: any grid of MBK_SETUP_THREADS threads. Shared: none.
-MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS) mbk_setup_invert(const mbk_setup_invert_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)
+    mbk_setup_invert(MBK_GRID_CONSTANT mbk_setup_invert_arguments a) {
   for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;
        i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {
     const double scale = 1.0 / a.diagonal[i];

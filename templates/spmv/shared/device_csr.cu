@@ -17,7 +17,7 @@
 
 // Sets *bad to 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
 // range. Launch: any grid of 256 threads; each strides over both arrays.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(MBK_GRID_CONSTANT mbk_arrays_check_arguments a) {
   const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;
   const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();
   bool wrong =
@@ -35,7 +35,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) 
 }
 
 // Narrows 64-bit columns to 32 bits. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(MBK_GRID_CONSTANT mbk_arrays_narrow_arguments a) {
   for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_i64)mbk_grid() * 256) {
     a.narrow[k] = (mbk_i32)a.wide[k];
@@ -50,7 +50,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a
 // Writes counts[block], the number of the block's rows with a nonzero. Updates *longest, the
 // length of the longest row (at most 2^32 - 1), and *widths, the sum over slices of 32 rows of
 // their longest row; both must be zero. Shared: mbk_u64, mbk_u32.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(MBK_GRID_CONSTANT mbk_arrays_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const width = (mbk_u64 *)shared;
   mbk_u32 *const total = (mbk_u32 *)(width + 1);
@@ -91,7 +91,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) 
 
 // Replaces counts by its exclusive prefix sum and writes the total to *total, which may be
 // counts + blocks. Launch: one block of 1024 threads. Shared: mbk_u32[33].
-MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {
+MBK_KERNEL MBK_BOUNDS(1024)
+    mbk_arrays_offsets(MBK_GRID_CONSTANT mbk_arrays_offsets_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of all warps before each
   mbk_u32 base = 0;
@@ -134,7 +135,8 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_argument
 // Lists the non-empty rows in row_id, in order, and their offsets in row_start; the last offset
 // is the end of the last row. Lists the empty rows in empty_id. `offsets` comes from
 // mbk_arrays_offsets. Launch: as mbk_arrays_count. Shared: mbk_u32[8].
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_compact(MBK_GRID_CONSTANT mbk_arrays_compact_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared;
   mbk_u32 row_number = a.offsets[mbk_block()];
@@ -171,7 +173,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments
 
 // Adds the nonzeros of a sample, every `stride`th run of 32, to counts[column]; counts must be
 // zero before. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_columns(MBK_GRID_CONSTANT mbk_arrays_columns_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;
   for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {
@@ -181,7 +184,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments
 
 // Writes such counts from the row offsets of the transpose: column lengths divided by `stride`,
 // rounded. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_lengths(MBK_GRID_CONSTANT mbk_arrays_lengths_arguments a) {
   for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;
        c += (mbk_u64)mbk_grid() * 256) {
     const mbk_u64 count =
@@ -193,7 +197,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments
 // Adds to bins[n] the number of columns whose count is n; the last bin also takes all higher
 // counts. bins must be zero before. Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
 #define MBK_BINS 4096
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(MBK_GRID_CONSTANT mbk_arrays_bins_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const own = (mbk_u32 *)shared;
   for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
@@ -227,7 +231,7 @@ MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
 
 // Adds to *hash a hash of row_ptr and col_ind; *hash must be zero before. The hash is a sum, so
 // the order of threads does not matter. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(MBK_GRID_CONSTANT mbk_arrays_hash_arguments a) {
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
   mbk_u64 sum = 0;
@@ -282,7 +286,7 @@ MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
 // rows differ in their columns. Sets bit n of against[1] if a row's columns do not consist of
 // runs of n that begin at multiples of n. Both must be zero before. Launch: one warp for each
 // of `count` rows, `step` apart; 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(const mbk_arrays_blocks_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(MBK_GRID_CONSTANT mbk_arrays_blocks_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;
   mbk_u32 high = 0, wide = 0;
   if (warp < a.count) {

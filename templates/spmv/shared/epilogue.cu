@@ -184,7 +184,7 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 // launch, with the same grid of MBK_EPILOGUE_THREADS for each product of a plan; if there are
 // no rows, one block that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
-    mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {
+    mbk_epilogue_rows(MBK_GRID_CONSTANT mbk_epilogue_rows_arguments a) {
   mbk_release();
   mbk_await();
   if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {

@@ -92,7 +92,7 @@ MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
 // is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per window, and
 // as many for the slices. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
-    mbk_arrays_sample(const mbk_arrays_sample_arguments a) {
+    mbk_arrays_sample(MBK_GRID_CONSTANT mbk_arrays_sample_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared;
   const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;

@@ -147,7 +147,8 @@ MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high,
 // counts[row] and sums[row / MBK_CHUNK] are written too. All sums must be zero before. There is
 // no 64-bit division, because it is a call around which registers are spilled. Launch: any grid
 // of 256 threads.
-MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {
+MBK_KERNEL MBK_RESIDENT(256, 4)
+    mbk_extract_count(MBK_GRID_CONSTANT mbk_extract_count_arguments a) {
   const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
   const mbk_extract_shape shape = {a.high, a.wide, a.group};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
@@ -216,7 +217,7 @@ MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_
 
 // Replaces sums by their exclusive prefix sums. Launch: one block of 1024 threads. Shared:
 // mbk_u64[32].
-MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {
+MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 base = 0;
   for (mbk_u64 from = 0; from < a.chunks; from += 1024) {
@@ -234,7 +235,8 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a)
 // Writes block_ptr[row] for every row and the one after the last; with 64 bits if `large`, else
 // with 32. Launch: a block of 256 threads per chunk, block_rows / MBK_CHUNK + 1 blocks. Shared:
 // mbk_u64[8].
-MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_extract_offsets(MBK_GRID_CONSTANT mbk_extract_offsets_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();
   mbk_u32 own[4];
@@ -330,7 +332,8 @@ MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extra
 // Writes block_col, masks and the values of entries, each unless its pointer is null. Masks
 // must be zero before. If values is null, entries are ones. block_ptr comes from
 // mbk_extract_offsets. Launch: `group` lanes per row of blocks, 256 threads per block.
-MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {
+MBK_KERNEL MBK_RESIDENT(256, 4)
+    mbk_extract_fill(MBK_GRID_CONSTANT mbk_extract_fill_arguments a) {
   const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
   const mbk_extract_shape shape = {a.high, a.wide, a.group};
   const mbk_extract_target to = {a.block_col, a.masks, a.blocks};

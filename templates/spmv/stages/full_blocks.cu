@@ -27,7 +27,8 @@ MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 blo
 
 // Writes the offsets of rows of blocks and the columns of blocks, with base 0. Launch: one warp
 // per row of blocks and one more, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_full_blocks_places(MBK_GRID_CONSTANT mbk_full_blocks_places_arguments a) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row > a.block_rows) {
     return;
@@ -47,7 +48,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_a
 
 // Copies values in the order of the CSR into blocks, row by row in each. Launch: one warp per
 // row, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row >= a.rows) {
     return;

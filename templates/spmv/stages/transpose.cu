@@ -25,7 +25,7 @@
 // `chunk` keys. Other arguments and launch as for mbk_transpose_move. Shared:
 // mbk_u32[MBK_DIGITS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_count(const mbk_transpose_count_arguments a) {
+    mbk_transpose_count(MBK_GRID_CONSTANT mbk_transpose_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
   const mbk_u64 first = mbk_block() * a.chunk;
@@ -76,7 +76,7 @@ template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
 // writes their sum to totals[digit]. Launch: one block per digit. Shared:
 // MBK_PLACE[MBK_TRANSPOSE_WARPS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_scan(const mbk_transpose_scan_arguments a) {
+    mbk_transpose_scan(MBK_GRID_CONSTANT mbk_transpose_scan_arguments a) {
   MBK_SHARED_MEMORY(shared);
   MBK_PLACE *const sums = (MBK_PLACE *)shared;
   MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;
@@ -132,9 +132,8 @@ struct mbk_transpose_row {
 // after these rows, it takes the next 32 rows; if no entry lay in them, it searches, because
 // many rows may be empty. Launch: any grid.
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_rows(const mbk_transpose_rows_arguments a) {
-  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // entries that a warp takes at a time, in
-                                                  // order
+    mbk_transpose_rows(MBK_GRID_CONSTANT mbk_transpose_rows_arguments a) {
+  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // entries of a warp at a time, in order
   const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;
   const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;
   mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};
@@ -248,7 +247,7 @@ MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE
 // MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
 // mbk_u8[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
-    mbk_transpose_move(const mbk_transpose_move_arguments a) {
+    mbk_transpose_move(MBK_GRID_CONSTANT mbk_transpose_move_arguments a) {
   MBK_SHARED_MEMORY(shared);
   // The destination of a digit's first key, minus that key's place in the sorted tile.
   MBK_PLACE *const delta = (MBK_PLACE *)shared;
@@ -348,7 +347,7 @@ struct mbk_transpose_column {
 // Launch: a block per MBK_TRANSPOSE_TILE of them. Shared: mbk_u64[2],
 // mbk_u32[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_starts(const mbk_transpose_starts_arguments a) {
+    mbk_transpose_starts(MBK_GRID_CONSTANT mbk_transpose_starts_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const bounds = (mbk_u64 *)shared;
   mbk_u32 *const stage = (mbk_u32 *)(bounds + 2);

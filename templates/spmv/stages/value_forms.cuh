@@ -42,8 +42,8 @@ MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide
 
 // ---- Distinct values ------------------------------------------------------------------------
 
-// Distinct values are counted in a hash table with open addressing. A key is the complement of
-// a value's bits, or 0 in a free slot. Returns a key's first slot.
+// Returns a key's first slot in the hash table of distinct values, which has open addressing. A
+// key is the complement of a value's bits, or 0 in a free slot.
 MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
   return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
 }
@@ -76,7 +76,7 @@ MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
 // samples' values in keys and *distinct. All three must be zero before. Each block samples a
 // window of nonzeros, and each of its warps the beginning of a row. Launch: 256 threads per
 // block. Shared: mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS], mbk_u32[2].
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const columns = (mbk_u64 *)shared; // each: a column, a mark, the place in the window
   mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;
@@ -139,7 +139,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) 
 // Sets in *against the forms, of EQUAL, SINGLE and HALF, that some value rules out. The answer
 // is complete for the forms in `asked`: a thread stops when it has ruled out all of these.
 // Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(MBK_GRID_CONSTANT mbk_forms_check_arguments a) {
   mbk_u32 found = 0;
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();
        k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {
@@ -155,7 +155,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {
 
 // Adds the values that the sample did not contain to keys and *distinct. Sets a bit of *against
 // if there are too many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(MBK_GRID_CONSTANT mbk_forms_collect_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const copies = (mbk_u64 *)shared; // a copy, in which a key is looked up without an
                                              // atomic
@@ -185,7 +185,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a
 // Counts in changes[0] the neighbouring nonzeros with different values, and in changes[1] those
 // of them that lie in different rows. Both must be zero before. If both counts are equal, each
 // row has one value. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(MBK_GRID_CONSTANT mbk_forms_changes_arguments a) {
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
   mbk_u64 all = 0, between = 0;
@@ -221,7 +221,7 @@ MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits
 }
 
 // Stores values as floats, or with `half` as halves. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
     const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)
@@ -236,7 +236,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a
 
 // Stores each value as its number in the table; number[i] is that of the value of keys[i].
 // Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const copies = (mbk_u64 *)shared;
   mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);
@@ -258,7 +258,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) 
 
 // Stores the value of each row's first nonzero, 0 for an empty row. Launch: any grid of 256
 // threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(MBK_GRID_CONSTANT mbk_forms_rows_arguments a) {
   for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;
        row += (mbk_u64)mbk_grid() * 256) {
     const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
@@ -269,7 +269,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {
 }
 
 // Stores for each column the value of one of its nonzeros. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(MBK_GRID_CONSTANT mbk_forms_columns_arguments a) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
     mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,
@@ -279,7 +279,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a
 
 // Sets a bit of *against if some nonzero differs from its column's value. A thread stops at the
 // first that does. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(MBK_GRID_CONSTANT mbk_forms_differ_arguments a) {
   bool differs = false;
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;
        k += (mbk_u64)mbk_grid() * 256) {

@@ -92,7 +92,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 1
 
-// `partial` follows the sums: one per warp.
+// Adds up blocks [from, to) by threads. In `shared` the warps' partial sums follow the sums.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   MBK_COMPUTE *const partial = shared + MBK_BLOCK_ROWS;
@@ -124,7 +124,8 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 2
 
-// Threads that are too few for another whole team do nothing.
+// Adds up blocks [from, to) by teams of one thread per entry. Threads that are too few for a
+// whole team do nothing.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   enum { TEAMS = MBK_THREADS / MBK_ENTRIES };
@@ -171,7 +172,8 @@ MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64
   }
 }
 
-// The listing takes 8, then fewer rows at once. Here the rows left over form one strip.
+// Adds up blocks [from, to) in strips of rows. The listing takes 8, then fewer rows at once.
+// Here the rows left over form one strip.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   for (int r = 0; r + MBK_ROWS_AT_ONCE <= MBK_BLOCK_ROWS; r += MBK_ROWS_AT_ONCE) {
@@ -194,7 +196,8 @@ MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
 
 // Writes chunk_row[i], the row of the first block of chunk i; chunk_row[chunks] is the row of
 // the last block. Launch: one thread for each of chunks + 1.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_cut(const mbk_study_cut_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_study_cut(MBK_GRID_CONSTANT mbk_study_cut_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   if (at <= a.chunks) {
     const mbk_u64 block = at * a.chunk_blocks < a.blocks ? at * a.chunk_blocks : a.blocks - 1;
@@ -212,7 +215,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_cut(const mbk_study_cut_argum
 }
 
 // Computes y = beta y. Launch: one thread per row.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_scale(const mbk_study_scale_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_study_scale(MBK_GRID_CONSTANT mbk_study_scale_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SCALARS_LOAD;
   const mbk_u64 row = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
@@ -224,7 +228,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_scale(const mbk_study_scale_a
 
 // Computes y += alpha A x. Launch: one block per chunk. Shared: MBK_COMPUTE[MBK_BLOCK_ROWS +
 // MBK_THREADS / 32].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_study_product(const mbk_study_product_arguments given) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_study_product(MBK_GRID_CONSTANT mbk_study_product_arguments given) {
   MBK_SCALARS_OF(given);
   MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(memory);

@@ -233,7 +233,8 @@ static void long_rows_among_even_ones(void **state) {
     plan.tuning[MBI_KNOB_SLICED_UNROLL] = 4; /* more in flight, fewer steps */
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
     plan.tuning[MBI_KNOB_SLICED_UNROLL] = 0;
-    /* As long as SCAN's product, of which all forecasts leave 6 us out. */
+    /* The longest row takes a little longer than SCAN's product plus the 6 us that all
+     * forecasts leave out. */
     scan = mbi_scan_cost(&plan);
     plan.nonempty.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
     takes(&plan, MERBIT_METHOD_SCAN, "even rows");

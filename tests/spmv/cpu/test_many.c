@@ -84,7 +84,7 @@ static void every_form(void **state) {
   }
 }
 
-/* As CSR, for there are no products of blocks with several vectors. */
+/* Several vectors multiply a matrix of blocks as a CSR. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
   int index;

@@ -15,7 +15,7 @@ static const merbit_method methods[] = {MERBIT_METHOD_SYMMETRIC, MERBIT_METHOD_A
                                         MERBIT_METHOD_MERGE, MERBIT_METHOD_REFERENCE,
                                         MERBIT_METHOD_BSR};
 
-/* Of `bits` what products_form_of takes, then unchecked. */
+/* Makes a form: the bits of products_form_of, then unchecked. */
 static products_form form_of(int bits, int method, int operation) {
   products_form form = products_form_of(bits);
   form.plan.method = methods[method];

@@ -8,7 +8,7 @@
 
 static merbit_context *context;
 
-/* As the forms of tests/simt/test_many.cpp have them. */
+/* Checks the sizes that the forms of tests/simt/test_many.cpp have. */
 static void shapes(void **state) {
   static const struct {
     merbit_type type;

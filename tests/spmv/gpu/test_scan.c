@@ -180,8 +180,8 @@ static void whole_rows_are_short(void **state) {
   }
 }
 
-/* Of the packs of 16 bytes that a lane loads at once there are whole ones. For other forms, and
- * for blocks that are no whole warps, no kernel is compiled. */
+/* Refuses forms without a kernel: sigma must be a number of whole packs of 16 bytes, which a
+ * lane loads at once, and blocks must consist of whole warps. */
 static void forms_of_the_scan(void **state) {
   static const struct {
     int steps, whole, threads;

@@ -134,7 +134,7 @@ static double long_x(int64_t column) {
   return (double)(column % 9 + 1);
 }
 
-/* What the first `count` entries add up to: whole periods, and the beginning of one. */
+/* Returns the sum of the first `count` entries: whole periods, and the beginning of one. */
 static double long_prefix(const long_matrix *m, int64_t count) {
   double period = 0, rest = 0;
   int64_t i;

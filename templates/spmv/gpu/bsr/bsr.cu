@@ -136,7 +136,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
 
 // Computes the product; mbk_bsr_fixup follows. Launch: one warp per strip of a tile.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_bsr_product(const mbk_bsr_product_arguments a) {
+    mbk_bsr_product(MBK_GRID_CONSTANT mbk_bsr_product_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE
@@ -159,7 +159,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Completes rows of blocks that cross tiles. Launch: MBK_FIXUP_THREADS rows of tiles per block;
 // a tile has MBK_BLOCK_ROWS of them. Shared: as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+    mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,

@@ -254,7 +254,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
 // read four blocks ahead, also beyond the task's end: both end with four empty blocks, and
 // MBK_AHEAD bytes follow the data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_cb_product(const mbk_cb_product_arguments a) {
+    mbk_cb_product(MBK_GRID_CONSTANT mbk_cb_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;
@@ -314,7 +314,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Completes strips that were cut into parts: adds their sums in the order of the parts, divided
 // among 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS].
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_cb_fixup(const mbk_cb_fixup_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+    mbk_cb_fixup(MBK_GRID_CONSTANT mbk_cb_fixup_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

@@ -194,7 +194,8 @@ typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;
 // carry_first[block], and the block's own carry-out to carry_out[block]; mbk_merbit_fixup adds
 // them up. With the dual-buffer commit (plain A x) both are added to y by atomics, and the same
 // element of z is zeroed for the next product.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(const mbk_merbit_given_arguments given) {
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_merbit_product(MBK_GRID_CONSTANT mbk_merbit_given_arguments given) {
   MBK_VECTOR *const y = given.y;
 #if MBK_DUAL
   const bool multiply = true;
@@ -310,7 +311,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(const mbk_merbit_given_arg
 // Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then mbk_u32[MBK_FIXUP_THREADS / 32].
 #define MBK_FIXUP_THREADS 256
 #define MBK_FIXUP_LONG 24 // more carry-outs than this are added up by the thread block
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+    mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   MBK_SCALARS_LOAD;

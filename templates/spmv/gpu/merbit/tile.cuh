@@ -27,7 +27,7 @@ MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mb
 // path position row_ptr[r + 1] + r, so one coalesced pass over a tile's rows sets its step
 // bits; each lane then extracts its sigma bits. Launch: one group per tile, 128 threads per
 // block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].
-MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(MBK_GRID_CONSTANT mbk_merbit_build_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;
   const mbk_u32 mask = mbk_group_mask();

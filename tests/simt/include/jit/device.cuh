@@ -18,6 +18,7 @@
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
+#define MBK_GRID_CONSTANT const
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
 
 #include "jit/types.cuh" // of templates/
