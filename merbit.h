@@ -396,8 +396,8 @@
  * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators gives `add` and `multiply`, as expressions for
  * CUDA and as functions for the CPU. A plan needs both operators for its side; if AUTO is to fall
  * back to the CPU, it needs the functions too. `add` must be associative and commutative. It need
- * not be commutative for plans on the CPU, nor for ROWS with one lane per row (plan_desc.omega =
- * 1): these take the entries of a row in their order.
+ * not be commutative for plans on the CPU, nor for ROWS with one lane per row (plan_desc.tuning =
+ * "lanes=1"): these take the entries of a row in their order.
  *
  * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix and its vectors. On
  * CUDA it also holds its iterations, which the first solve records as a CUDA graph, so that further
@@ -896,8 +896,8 @@ typedef struct merbit_read_desc {
                              the matrix then has that symmetry */
 } merbit_read_desc;
 
-/* Options of merbit_plan_create: what to multiply, and how. The fields from `sigma` to
- * `block_threads` and the cb_ fields tune single methods; leave them 0. */
+/* Options of merbit_plan_create: what to multiply, and how. `sigma`, `omega`, `block_threads` and
+ * `tuning` are for comparisons of methods; leave them 0. */
 typedef struct merbit_plan_desc {
   merbit_side side;            /* AUTO: the context's side */
   merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows
@@ -910,17 +910,10 @@ typedef struct merbit_plan_desc {
   merbit_memory scalar_memory; /* where alpha and beta are. DEFAULT: host. DEVICE needs CUDA */
   int expected_calls;          /* number of products to come; 0: 100. On CUDA, AUTO inspects nothing
                                   of a large matrix for 1, and times methods from 2000 on */
-  int sigma;                   /* 0: by method and matrix. MERBIT: steps per lane, up to 42 (44 with
-                                  omega 16, 46 with omega 8); default 14 in f32, 7 in f64. SCAN:
-                                  nonzeros per lane. MERGE on CUDA: nonzeros per lane; times
-                                  block_threads, the length of a chunk. CB: steps per warp of about
-                                  32 nonzeros each, 20 to 65536. MANY: nonzeros of a run, in units
-                                  of 32 */
-  int omega;                   /* 0: by method and matrix. MERBIT: lanes per tile: 32, 16 or 8;
-                                  default 32. ROWS: lanes per row. SCAN: 1: rows cross blocks, 2:
-                                  blocks take whole rows. HUBS: kilobytes of x. MERGE on CUDA:
-                                  chunks that a block takes one after the other, 1 to 32. MANY:
-                                  gathers in flight, 4 or 8 */
+  int sigma;                   /* MERBIT: steps per lane, up to 42 (44 with omega 16, 46 with
+                                  omega 8); 0: 14 in f32, 7 in f64. Other methods refuse it */
+  int omega;                   /* MERBIT: lanes per tile: 32, 16 or 8; 0: 32. Other methods refuse
+                                  it */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid; do not check them */
   int changing_values;         /* nonzero: the values will change; specialise nothing to them */
@@ -928,11 +921,6 @@ typedef struct merbit_plan_desc {
                                   give equal bits */
   int block_rows, block_cols;  /* method BSR: shape of the blocks, 1 to 64 each; both 0: a BSR
                                   view's own, else the shape that needs fewest bytes */
-  double cb_aggregate;         /* CB: aggregate columns if more than this share of the blocks has
-                                  fewer than 32 nonzeros; 0: 0.15 */
-  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32, and blocks with
-                                  uneven rows too */
-  int cb_csr_max;              /* CB: other blocks with more nonzeros are dense; 0: 128 */
   merbit_reordering reordering; /* of rows and columns; square CSR and COO only */
   merbit_semiring semiring;     /* on CUDA by MERGE, SCAN and ROWS, on the CPU by MERGE
                                    and REFERENCE */
@@ -943,13 +931,17 @@ typedef struct merbit_plan_desc {
   int vectors;                 /* number of vectors that merbit_spmm multiplies, 1 to 64; 0: 1 */
   merbit_vector_order vector_order; /* of several vectors */
   const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read only while the plan is made */
+  const char *tuning;          /* sizes of the method on CUDA as "name=number name=number"; NULL: by
+                                  method and matrix. docs/methods.md lists the names, and so does
+                                  the error for a wrong one. Read only while the plan is made */
 } merbit_plan_desc;
 
 /* Facts about a plan and its cost, from merbit_plan_get_info. */
 typedef struct merbit_plan_info {
   merbit_side side;                /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   merbit_method method;
-  int sigma, omega, block_threads; /* as in merbit_plan_desc; 0 on the CPU */
+  int sigma, omega;                /* as in merbit_plan_desc; 0 for other methods than MERBIT */
+  int block_threads;               /* as in merbit_plan_desc; 0 on the CPU */
   int descriptor_bits;             /* size of a lane's descriptor: 32 or 64; 0 on the CPU */
   int64_t tiles;                   /* number of tiles; 0 on the CPU */
   int64_t bytes_per_product;       /* the bytes of the matrix, x and y, each once */
@@ -14402,7 +14394,12 @@ typedef struct mbi_cuda_method {
   double making; /* products that take as long as `create`: MBI_MAKING_... */
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
+  /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
+   * order of plan->tuning. A point behind a name allows fractions. NULL: none. */
+  const char *knobs;
 } mbi_cuda_method;
+
+#define MBI_KNOBS 4 /* of a method at most */
 
 /* The number of products that take as long as building a form of the matrix in addition to
  * SCAN's schedule: any other form, or SCAN's own with other columns. */
@@ -16770,6 +16767,7 @@ struct merbit_plan {
   mbi_nonempty_rows nonempty; /* set if the choice or the method needs it */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
+  double tuning[MBI_KNOBS]; /* plan_desc.tuning, in the order of cuda->knobs; 0: the default */
   int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once it
               * is set, their iterations need no results */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
@@ -16793,6 +16791,12 @@ struct merbit_workspace {
 #endif
 
 /* Questions about a plan that methods and stages ask, and launches. */
+
+/* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
+ * of the name among the method's knobs: MBI_KNOB_... in its header. */
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
+  return (int)plan->tuning[knob];
+}
 
 /* Returns whether products start only when all earlier work is done. Then they can read x as
  * data that nobody writes, from which most methods gain more than from a dependent launch. */
@@ -24032,13 +24036,13 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
 #define MBI_MEASURE_BATCH 5 /* products per round; of a small matrix ten times as many */
 typedef struct mbi_candidate {
   merbit_method method;
-  int omega;      /* for SCAN 1 or 2: whether rows cross blocks; else 0 */
+  int whole;      /* SCAN's knob, 1 or 2: whether rows cross blocks; else 0 */
   double seconds; /* first the forecast, if candidates are ranked by it, then the measured
                    * time */
 } mbi_candidate;
 /* The stored answer of a measurement. */
 typedef struct mbi_measured {
-  int32_t method, omega;
+  int32_t method, whole;
   char why[160];
 } mbi_measured;
 
@@ -24815,7 +24819,7 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
 
 MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
     mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
-    mbi_merbit_describe, NULL, 0, NULL, 0, NULL};
+    mbi_merbit_describe, NULL, 0, NULL, 0, NULL, NULL};
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
 /* ==== >>spmv/gpu/scan/scan.h ============================================================== */
@@ -24884,6 +24888,9 @@ typedef struct mbi_scan_schedule {
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
+
+/* SCAN's knobs: nonzeros of a lane in a tile; 1 if rows cross blocks, 2 for whole rows. */
+enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
 
 #endif
 
@@ -24981,12 +24988,14 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
       mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
       plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
       plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&
-      plan->desc.sigma % twice == 0;
+      mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
 /* Chooses steps, threads and whole rows where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
+  const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+  const int wish_whole = mbi_knob(plan, MBI_KNOB_SCAN_WHOLE);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
@@ -25003,9 +25012,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   int steps = wide_accumulator                   ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8
       : all_at_once                      ? 12 : single                           ? 8 : 4;
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
-  s->steps = wish->sigma != 0 ? wish->sigma : steps;
+  s->steps = wish_steps != 0 ? wish_steps : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  s->whole = nnz > 0 && (wish->omega == 2 || (wish->omega == 0 && s->threads >= 64 &&
+  s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
       mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
@@ -25023,9 +25032,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
       steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
       threads = wide && !(twice && single) ? 512 : 256;
     }
-    s->steps = wish->sigma != 0 ? wish->sigma : steps;
+    s->steps = wish_steps != 0 ? wish_steps : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
+  } else if (wish_steps == 0 && !single && mbi_scan_looks_up(plan)) {
     /* More would spill. Blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
@@ -25044,28 +25053,29 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
+  const int whole = mbi_knob(plan, MBI_KNOB_SCAN_WHOLE);
   uint64_t tile, warps;
   mbi_scan_defaults(plan);
   if (s->steps < 1 || s->steps > 32 || s->steps % s->pack != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps, s->pack);
+        "plan_desc.tuning: steps is %d; the scan takes multiples of %d up to 32",
+        s->steps, s->pack);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", s->threads);
   }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (s->whole && s->threads < 64)) {
+  if (whole < 0 || whole > 2 || (s->whole && s->threads < 64)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
-        "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
-        plan->desc.omega, s->threads);
+        "plan_desc.tuning: whole is %d and plan_desc.block_threads %d; the scan takes "
+        "whole=1 for rows that cross blocks, whole=2 for whole rows in blocks of at least 64 "
+        "threads", whole, s->threads);
   }
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
   if (s->tiles > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
-        plan->device.nnz, s->tiles);
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " nonzeros make %" PRIu64
+        " tiles; raise steps in plan_desc.tuning", plan->device.nnz, s->tiles);
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
@@ -25345,8 +25355,6 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  info->sigma = s->steps;
-  info->omega = 32;
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
@@ -25371,7 +25379,8 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
     mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info,
-    mbi_scan_describe, NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL};
+    mbi_scan_describe, NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL,
+    "steps whole"};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
@@ -25417,6 +25426,10 @@ typedef struct mbi_merge_path {
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
+
+/* MERGE's knobs: nonzeros of a lane in a chunk; chunks that a block takes, one after the
+ * other. */
+enum { MBI_KNOB_MERGE_STEPS, MBI_KNOB_MERGE_ROUNDS };
 
 #endif
 
@@ -25465,23 +25478,25 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
 
 MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
+  const int steps = mbi_knob(plan, MBI_KNOB_MERGE_STEPS);
+  const int rounds = mbi_knob(plan, MBI_KNOB_MERGE_ROUNDS);
   const uint64_t path = plan->device.rows + plan->device.nnz;
   p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming ? 2
       : mbi_scan_widest(mbi_plan_accumulator(plan));
-  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
-  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  p->steps = steps != 0 ? steps : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
+  p->threads = block_threads != 0 ? block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
-        "of %d up to %d, and multiples of 32 up to 1024",
+        "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; the merge path takes "
+        "multiples of %d up to %d, and multiples of 32 up to 1024",
         p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
   }
-  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
+  if (rounds < 0 || rounds > MBI_MERGE_ROUNDS) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
-        wish->omega, MBI_MERGE_ROUNDS);
+        "plan_desc.tuning: rounds is %d; a block takes 1 to %d chunks of the merge path",
+        rounds, MBI_MERGE_ROUNDS);
   }
   p->resident = mbi_merge_resident(plan);
   /* Without rows there is nothing to write. */
@@ -25489,9 +25504,10 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   if (p->chunks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
         "%" PRIu64 " rows and nonzeros make %" PRIu64
-        " chunks; raise plan_desc.sigma or block_threads", path, p->chunks);
+        " chunks; raise steps in plan_desc.tuning, or plan_desc.block_threads",
+        path, p->chunks);
   }
-  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
+  p->rounds = rounds != 0 ? rounds : mbi_merge_rounds(plan);
   p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
   return MERBIT_OK;
 }
@@ -25618,8 +25634,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
 
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  info->sigma = p->steps;
-  info->omega = p->rounds;
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
 }
@@ -25632,7 +25646,8 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 
 MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
     mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL};
+    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL,
+    "steps rounds"};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
@@ -25656,6 +25671,9 @@ typedef struct mbi_rows {
   void *product; /* CUfunction */
 } mbi_rows;
 
+/* ROWS' knobs: nonzeros that a lane loads at once, lanes per row. */
+enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
+
 #endif
 
 /* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
@@ -25678,17 +25696,19 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
  * of it, because a lane's loads of a row then touch twice as many lines. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
+  const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
   int lanes = 1;
   while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
     lanes *= 2;
   }
-  return plan->desc.omega != 0 ? plan->desc.omega : lanes;
+  return wish != 0 ? wish : lanes;
 }
 
 /* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
-  return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
+  const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
+  return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
 /* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
@@ -25705,15 +25725,15 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
   r->lanes = mbi_rows_lanes(plan);
   if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d; lanes per row are a power of two up to 32", r->lanes);
+        "plan_desc.tuning: lanes is %d; lanes per row are a power of two up to 32", r->lanes);
   }
   r->unroll = mbi_rows_unroll(plan, r->lanes);
   r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
       r->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
-        "up to 1024", r->unroll, r->threads);
+        "plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1 to 32, and a "
+        "multiple of 32 up to 1024", r->unroll, r->threads);
   }
   groups = (uint64_t)(r->threads / r->lanes);
   r->blocks = (plan->device.rows + groups - 1) / groups;
@@ -25784,8 +25804,6 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_rows_of(plan)->unroll;
-  info->omega = mbi_rows_of(plan)->lanes;
   info->block_threads = mbi_rows_of(plan)->threads;
 }
 
@@ -25817,7 +25835,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
     mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
-    NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL};
+    NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL, "unroll lanes"};
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
 /* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
@@ -25878,6 +25896,10 @@ typedef struct mbi_sliced {
 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
 #define MBI_PAGE_SET 65
 
+/* SLICED's knobs: loads of 16 bytes of values that a lane keeps in flight; 1 to leave rows in
+ * their order. */
+enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
+
 #endif
 
 /* SLICED on the host: builds slices of 32 rows, launches the product.
@@ -25892,7 +25914,8 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
 
 /* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
-  return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
+  const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
+  return wish != 0 ? wish : 2;
 }
 
 /* Returns the critical path in seconds: a lane walks the longest row, loading columns and
@@ -25906,15 +25929,15 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
   /* Sorting costs a row number for each row, which does not pay if there is little padding. */
-  s->sorted =
-      plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+  s->sorted = mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
+      plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use 1 to 16, and a multiple of 32 "
-        "up to 1024", s->unroll, s->threads);
+        "plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1 to 16, and a "
+        "multiple of 32 up to 1024", s->unroll, s->threads);
   }
   s->slices = (plan->device.rows + 31) / 32;
   s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
@@ -26122,8 +26145,6 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_sliced_of(plan)->unroll;
-  info->omega = 32;
   info->block_threads = mbi_sliced_of(plan)->threads;
   info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
@@ -26158,7 +26179,8 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
     mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
-    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted};
+    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted,
+    "unroll unsorted"};
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
@@ -26239,6 +26261,9 @@ typedef struct mbi_binned {
 /* Groups of an item of phase 1: enough to pay for its strip of x. */
 #define MBI_BINNED_ITEM 4096u
 
+/* BINNED's knobs: columns of a strip, divided by 1024; tiles of a warp in a part. */
+enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
+
 #endif
 
 /* Sizes of BINNED: strips, parts, threads and shared memory. */
@@ -26270,9 +26295,10 @@ static void mbi_binned_defaults(merbit_plan *plan) {
   const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
   const int wide =
       !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
-  b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
-      : wide                ? 2 * strip : strip;
-  b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
+  const int wish_strip = mbi_knob(plan, MBI_KNOB_BINNED_STRIP);
+  const int wish_tiles = mbi_knob(plan, MBI_KNOB_BINNED_TILES);
+  b->strip = wish_strip != 0 ? (uint64_t)wish_strip * 1024 : wide ? 2 * strip : strip;
+  b->warp_tiles = wish_tiles != 0 ? wish_tiles : (int)(16 / size);
   mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
   mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
       : wide                        ? 1024 : little                      ? 256 : 512;
@@ -26308,9 +26334,10 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
       s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use 1 to 64, 1 to 8, and "
-        "a multiple of 32 up to 1024",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads);
+        "plan_desc.tuning: strip is %d, tiles %d and plan_desc.block_threads %d; use 1 to 64, "
+        "1 to 8, and a multiple of 32 up to 1024",
+        mbi_knob(plan, MBI_KNOB_BINNED_STRIP), mbi_knob(plan, MBI_KNOB_BINNED_TILES),
+        plan->desc.block_threads);
   }
   s->steps = MBI_BINNED_STEPS;
   s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
@@ -26325,8 +26352,8 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   }
   if (mbi_binned_multiply_shared(plan) > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE, "a strip of %" PRIu64 " columns takes %" PRIu64
-        " bytes of shared memory, of which there are %" PRIu64 "; lower plan_desc.sigma",
-        b->strip, mbi_binned_multiply_shared(plan), limit);
+        " bytes of shared memory, of which there are %" PRIu64
+        "; lower strip in plan_desc.tuning", b->strip, mbi_binned_multiply_shared(plan), limit);
   }
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
@@ -26394,7 +26421,7 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
       mbi_binned_sum_shared(plan, b->part_groups) > most ||
       mbi_binned_fill_shared(plan) > most) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " groups of products, %" PRIu64
-        " of them in one part, are too many; lower plan_desc.omega or use another "
+        " of them in one part, are too many; lower tiles in plan_desc.tuning or use another "
         "plan_desc.method", b->groups, b->part_groups);
   }
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
@@ -26639,8 +26666,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
-  info->omega = mbi_binned_of(plan)->warp_tiles;
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
@@ -26650,8 +26675,8 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
       "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
-      " nonzeros, %.1f%% of the slots filled, %d threads",
-      b->strips, b->strip, b->parts, b->part_nonzeros,
+      " nonzeros, %d tiles a warp, %.1f%% of the slots filled, %d threads",
+      b->strips, b->strip, b->parts, b->part_nonzeros, b->warp_tiles,
       slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
       mbi_scan_of(plan)->threads);
 }
@@ -26666,7 +26691,7 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
     mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
-    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL};
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL, "strip tiles"};
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
@@ -26738,6 +26763,9 @@ typedef struct mbi_bsr_tiles {
 
 #define MBI_BSR_BUILD_THREADS 256
 
+/* BSR's knobs: blocks of a slot in a tile; 1 if each lane loads x, 2 for shuffles of x. */
+enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
+
 #endif
 
 /* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
@@ -26808,6 +26836,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int size = (int)mbi_type_size(plan->type);
+  const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
   int group;
   t->block_rows = view->block_rows;
   t->block_cols = view->block_cols;
@@ -26822,7 +26851,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
       2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
     t->together *= 2;
   }
-  t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
+  t->shuffled = shuffle != 0 ? shuffle == 2 : mbi_bsr_shuffles(t, size);
   t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
   group = t->together * t->lane_cols * size;
   t->resident = (group < 96 ? 1024 : group < 160 ? 768 : 512) / t->threads;
@@ -26835,36 +26864,38 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
   const int group = t->together * t->lane_cols * size;
+  const int wish = mbi_knob(plan, MBI_KNOB_BSR_BLOCKS);
   const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
   int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
   while (groups > 1 &&
       plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
     groups = mbi_ceiling(groups, 2);
   }
-  t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
+  t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
 /* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
+  const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
   uint64_t tile, warps;
   mbi_bsr_shape(plan);
   mbi_bsr_tile(plan);
   if (t->slot_blocks < 1 || t->slot_blocks > 4096 || t->slot_blocks % t->together != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d; blocks of %d x %d take multiples of %d up to 4096",
+        "plan_desc.tuning: blocks is %d; blocks of %d x %d take multiples of %d up to " "4096",
         t->slot_blocks, t->block_rows, t->block_cols, t->together);
   }
   if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", t->threads);
   }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
+  if (shuffle < 0 || shuffle > 2 || (t->shuffled && t->split > 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
-        "each for itself%s", plan->desc.omega, t->block_rows, t->block_cols,
-        t->split > 1 ? "" : ", 2 for shuffles");
+        "plan_desc.tuning: shuffle is %d; blocks of %d x %d take 1 for lanes that load x "
+        "each for itself%s",
+        shuffle, t->block_rows, t->block_cols, t->split > 1 ? "" : ", 2 for shuffles");
   }
   tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
   t->tiles = (plan->device.nnz + tile - 1) / tile;
@@ -27163,8 +27194,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
-  info->omega = mbi_bsr_tiles_of(plan)->slots;
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
@@ -27284,6 +27313,10 @@ typedef struct mbi_cb_cursor {
 #define MBI_CB_LEAST_LIMIT 20
 
 #define MBI_CB_FIXUP_THREADS 512
+
+/* CB's knobs: steps of a warp at most, about 32 nonzeros each; and the limits of
+ * mbi_cb_options. */
+enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_CB_CSR_MAX };
 
 #endif
 
@@ -27889,28 +27922,30 @@ MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
 /* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
-  const merbit_plan_desc *desc = &plan->desc;
+  const double aggregate = plan->tuning[MBI_KNOB_CB_AGGREGATE];
+  const int coo_max = mbi_knob(plan, MBI_KNOB_CB_COO_MAX);
+  const int csr_max = mbi_knob(plan, MBI_KNOB_CB_CSR_MAX);
+  const int steps = mbi_knob(plan, MBI_KNOB_CB_STEPS);
   merbit_context *context = plan->context;
   mbi_cb *cb = mbi_cb_of(plan);
-  if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
-      desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
+  if (aggregate < 0.0 || aggregate > 1.0 || coo_max < 0 || coo_max > 257 || csr_max < 0 ||
+      csr_max > 256) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.cb_aggregate is %g, cb_coo_max %d and cb_csr_max %d; use up to "
-        "1, 257 and 256, or 0 for 0.15, 32 and 128",
-        desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
+        "plan_desc.tuning: aggregate is %g, coo_max %d and csr_max %d; use up to "
+        "1, 257 and 256, or 0 for 0.15, 32 and 128", aggregate, coo_max, csr_max);
   }
-  cb->threads = desc->block_threads != 0 ? desc->block_threads : 128;
+  cb->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
   if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
-      (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
+      (steps != 0 && (steps < MBI_CB_LEAST_LIMIT || steps > 65536))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
-        "multiple of 32 up to 512", desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
+        "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; use %d to "
+        "65536, and a multiple of 32 up to 512", steps, cb->threads, MBI_CB_LEAST_LIMIT);
   }
-  options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
-  options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
-  options->weighed = desc->cb_coo_max == 0;
-  options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
-  options->steps = (uint64_t)desc->sigma;
+  options->aggregate = aggregate > 0.0 ? aggregate : 0.15;
+  options->coo_max = coo_max > 0 ? (uint64_t)coo_max : MBI_CB_SPARSE;
+  options->weighed = coo_max == 0;
+  options->csr_max = csr_max > 0 ? (uint64_t)csr_max : 128;
+  options->steps = (uint64_t)steps;
   options->processors = context->device.multiprocessors;
   return MERBIT_OK;
 }
@@ -28146,8 +28181,6 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)mbi_cb_of(plan)->limit;
-  info->omega = 32;
   info->block_threads = mbi_cb_of(plan)->threads;
   info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
@@ -28158,16 +28191,17 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
   return snprintf(text, size,
       "%" PRIu64 " COO, %" PRIu64 " CSR and %" PRIu64 " dense blocks of 16 x 16, "
-      "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps, %" PRIu64
-      " parts of %" PRIu64 " block rows, %d threads",
+      "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps of up to %" PRIu64
+      " steps, %" PRIu64 " parts of %" PRIu64 " block rows, %d threads",
       cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
       cb->aggregated ? "aggregated" : "as they are",
-      (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits, cb->threads);
+      (double)plan->schedule_bytes / csr, cb->tasks, cb->limit, cb->parts,
+      cb->splits, cb->threads);
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create,
     mbi_cb_destroy, mbi_cb_carry_bytes, mbi_cb_multiply, mbi_cb_info, mbi_cb_describe,
-    mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL};
+    mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL, "steps aggregate. coo_max csr_max"};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
@@ -28210,6 +28244,9 @@ typedef struct mbi_hubs {
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
 
+/* HUBS' knobs: nonzeros of a lane in a tile, kilobytes of x in shared memory. */
+enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
+
 #endif
 
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
@@ -28227,8 +28264,8 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 #define MBI_HUBS_KILOBYTES 160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
-  const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
+  const int wish = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
+  const uint64_t bytes = 1024 * (uint64_t)(wish != 0 ? wish : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
@@ -28241,25 +28278,25 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
+  const int steps = mbi_knob(plan, MBI_KNOB_HUBS_STEPS);
+  const int kilobytes = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
   s->pack = mbi_scan_widest(plan->type);
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
+  s->steps = steps != 0 ? steps : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
   h->capacity = mbi_hubs_capacity(plan);
-  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+  if (kilobytes < 0 || kilobytes > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
-        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
-        MBI_HUBS_THREADS);
+        "plan_desc.tuning: steps is %d, kilobytes %d and plan_desc.block_threads %d; use a "
+        "multiple of %d up to 32, up to 224 kilobytes of hubs, and a multiple of 32 up to %d",
+        steps, kilobytes, plan->desc.block_threads, s->pack, MBI_HUBS_THREADS);
   }
   s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
   if (s->tiles > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
-        plan->device.nnz, s->tiles);
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " nonzeros make %" PRIu64
+        " tiles; raise steps in plan_desc.tuning", plan->device.nnz, s->tiles);
   }
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
   if (s->blocks > (uint64_t)context->device.multiprocessors) {
@@ -28405,11 +28442,6 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
-MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
-  mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
-}
-
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
       " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
@@ -28429,8 +28461,8 @@ MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
     sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe,  NULL,
-    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL};
+    mbi_hubs_multiply, mbi_scan_info,   mbi_hubs_describe,  NULL,
+    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL, "steps kilobytes"};
 
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
 /* ==== >>spmv/gpu/many/many.h ============================================================== */
@@ -28498,6 +28530,10 @@ typedef struct mbi_many {
 
 /* Bytes of the host buffer for pieces that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
+
+/* MANY's knobs: nonzeros of a run, divided by 32, which also asks for runs where rows are even;
+ * gathers that a lane keeps in flight, 4 or 8. */
+enum { MBI_KNOB_MANY_RUN, MBI_KNOB_MANY_UNROLL };
 
 #endif
 
@@ -28619,16 +28655,16 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
 
 /* Returns the nonzeros that a warp stages if products go by rows, or 0 if they go by runs.
  * Products go by rows if rows of X are narrow, rows of A have nearly equal lengths, and none
- * takes longer than streaming the matrix. If the user sets sigma, they go by runs. Wider rows
- * of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16
- * vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+ * takes longer than streaming the matrix. If plan_desc.tuning sets `run`, they go by runs.
+ * Wider rows of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4,
+ * 8 and 16 vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
   const int wish = 1024 / mbi_many_of(plan)->team;
-  return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
-      : wish > 512                                            ? 512
-      : wish < 128                                            ? 128 : wish;
+  return !even || plan->device.nnz == 0 || mbi_knob(plan, MBI_KNOB_MANY_RUN) != 0 ? 0
+      : wish > 512                                                             ? 512
+      : wish < 128                                                             ? 128 : wish;
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
@@ -28648,23 +28684,25 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *wish = &plan->desc;
+  const int run = mbi_knob(plan, MBI_KNOB_MANY_RUN);
+  const int unroll = mbi_knob(plan, MBI_KNOB_MANY_UNROLL);
   mbi_many *m = mbi_many_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
-  m->words = wish->sigma != 0 ? wish->sigma : m->words;
-  m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
+  m->words = run != 0 ? run : m->words;
+  m->unroll = unroll != 0 ? unroll : m->width <= m->span * m->team ? 8 : 4;
   m->staged = mbi_many_staged(plan);
   m->threads = wish->block_threads != 0         ? wish->block_threads
       : mbi_many_takes_one_block(plan) ? 512 : mbi_many_narrow(plan)          ? 256 : 128;
-  if (m->staged > 0 && wish->omega == 0) {
+  if (m->staged > 0 && unroll == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; %d vectors take "
-        "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
+        "plan_desc.tuning: run is %d, unroll %d and plan_desc.block_threads %d; %d "
+        "vectors take run 1 to %d, unroll 4 or 8, and a multiple of 32 up to 1024",
         m->words, m->unroll, m->threads, wish->vectors, m->team);
   }
   if (m->staged > 0) {
@@ -28676,7 +28714,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   s->tiles = (plan->device.nnz + tile - 1) / tile;
   if (s->tiles > (uint64_t)INT32_MAX / 64) {
     return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " nonzeros make %" PRIu64
-        " tiles for %d vectors; raise plan_desc.sigma, or take fewer at once",
+        " tiles for %d vectors; raise run in plan_desc.tuning, or take fewer at once",
         plan->device.nnz, s->tiles, wish->vectors);
   }
   mbi_many_size_block(plan, m);
@@ -28943,8 +28981,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
-  info->omega = mbi_many_of(plan)->unroll;
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
@@ -28970,7 +29006,7 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
  * dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
     mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL,
-    MBI_FORMS_CHEAP, NULL, 0, NULL};
+    MBI_FORMS_CHEAP, NULL, 0, NULL, "run unroll"};
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
 /* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
@@ -29615,7 +29651,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     sizeof(mbi_bsr_tiles), mbi_bsr_method_create,  mbi_bsr_method_destroy,
     mbi_bsr_carry_bytes,   mbi_bsr_multiply,       mbi_bsr_info,
     mbi_bsr_describe,      mbi_bsr_method_refresh, 0,
-    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL};
+    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL, "blocks shuffle"};
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
 /* SYMMETRIC: y = alpha A x + beta y from the lower triangle of A, which halves the bytes read.
@@ -30283,7 +30319,7 @@ MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
 /* Adds a candidate. Keeps the MBI_MEASURE_MOST fastest ones, the fastest first. Returns their
  * number. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
-    int omega, double seconds) {
+    int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
   for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
     if (at < MBI_MEASURE_MOST) {
@@ -30292,7 +30328,7 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   }
   if (at < MBI_MEASURE_MOST) {
     candidates[at].method = method;
-    candidates[at].omega = omega;
+    candidates[at].whole = whole;
     candidates[at].seconds = seconds;
   }
   return count < MBI_MEASURE_MOST ? count + 1 : count;
@@ -30374,16 +30410,20 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   return status;
 }
 
+/* Sets SCAN's knob `whole`. plan_desc.tuning has set none, since AUTO takes none. */
+static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
+  plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
+}
+
 /* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix or the
  * memory does not allow the candidate, its time is infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
     mbi_devptr y) {
   merbit_context *context = plan->context;
-  const int omega = plan->desc.omega;
   mbi_devptr carries = 0;
   merbit_status status;
-  plan->desc.omega = candidate->omega;
   mbi_method_take_cuda(plan, candidate->method);
+  mbi_measure_take_whole(plan, candidate->whole);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
@@ -30393,7 +30433,6 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   }
   mbi_device_release(context, carries);
   mbi_method_destroy(plan);
-  plan->desc.omega = omega;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
     mbi_error_clear(context, reason, sizeof reason);
@@ -30455,7 +30494,7 @@ MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured 
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
       row->cuda != NULL && row->cuda->cost != NULL &&
       ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
-      found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+      found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
 static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
@@ -30485,17 +30524,18 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
     best = candidates[i].seconds < candidates[best].seconds ? i : best;
   }
   answer->method = (int32_t)candidates[best].method;
-  answer->omega = candidates[best].omega;
+  answer->whole = candidates[best].whole;
   (void)snprintf(answer->why, sizeof answer->why, "measured");
   for (i = 0; i < count; i++) {
     length = strlen(answer->why);
     (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
         i > 0 ? "," : "", mbi_method_name(candidates[i].method),
-        candidates[i].omega == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
+        candidates[i].whole == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
   }
 }
 
-/* Sets plan->method, plan->desc.omega and plan->why. plan->nonempty must be set and sampled. */
+/* Sets plan->method, SCAN's knob `whole` and plan->why. plan->nonempty must be set and sampled.
+ */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
@@ -30517,7 +30557,7 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   }
   mbi_release(plan->context, key);
   plan->method = (merbit_method)answer.method;
-  plan->desc.omega = answer.omega;
+  mbi_measure_take_whole(plan, answer.whole);
   (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
       answer.why);
   return status;
@@ -30696,8 +30736,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
-      desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
-      plan->device.nnz > 0 && mbi_plan_plain(plan);
+      desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
 /* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may
@@ -32148,6 +32187,152 @@ MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
   return status;
 }
 
+/* ==== >>spmv/plan/tuning.c  plan_desc.tuning: names and numbers =========================== */
+/* plan_desc.tuning: "name=value name=value", where the names are the knobs of plan_desc.method.
+ * Beside it sigma and omega, which are MERBIT's. */
+
+#define MBI_KNOB_LIST 96   /* characters of all names of a method */
+#define MBI_KNOB_DIGITS 32 /* characters of a number */
+
+/* A name and its number, as plan_desc.tuning has them. */
+typedef struct mbi_setting {
+  const char *text; /* name=value, `length` characters */
+  int length, name_length;
+} mbi_setting;
+
+/* Returns the names that plan_desc.tuning may set, or NULL. */
+static const char *mbi_tuning_knobs(const merbit_plan *plan) {
+  return plan->side == MERBIT_SIDE_CUDA && plan->row->cuda != NULL ? plan->row->cuda->knobs
+      : NULL;
+}
+
+/* Writes the names as sentences list them: with commas, without the points of fractions. */
+static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
+  size_t length = 0;
+  for (; *knobs != '\0' && length + 3 < MBI_KNOB_LIST; knobs++) {
+    if (*knobs == ' ') {
+      list[length++] = ',';
+    }
+    if (*knobs != '.') {
+      list[length++] = *knobs;
+    }
+  }
+  list[length] = '\0';
+}
+
+/* Returns the place of a name among the knobs, or -1. Sets *fractions if its number may have
+ * one. */
+static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
+  int place = 0;
+  while (*knobs != '\0') {
+    const size_t length = strcspn(knobs, " .");
+    if (length == (size_t)setting->name_length && memcmp(knobs, setting->text, length) == 0) {
+      *fractions = knobs[length] == '.';
+      return place;
+    }
+    knobs += strcspn(knobs, " ");
+    knobs += *knobs == ' ';
+    place++;
+  }
+  return -1;
+}
+
+/* Reads the number of a setting. Returns 0 if there is none that an int can hold, or if it has
+ * a fraction and must not. */
+static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
+  char text[MBI_KNOB_DIGITS + 16]; /* readable past its end, for the scan */
+  const int length = setting->length - setting->name_length - 1;
+  mbi_decimal d;
+  if (length < 1 || length > MBI_KNOB_DIGITS) {
+    return 0;
+  }
+  memset(text, 0, sizeof text);
+  memcpy(text, setting->text + setting->name_length + 1, (size_t)length);
+  text[length] = '\n';
+  return mbi_decimal_scan(text, &d) == text + length && mbi_decimal_f64(&d, value) &&
+      *value >= -(double)INT32_MAX && *value <= (double)INT32_MAX &&
+      (fractions || *value == (double)(int)*value);
+}
+
+/* Takes one setting. `seen` has a bit for each knob that is set. */
+static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
+    const mbi_setting *setting, unsigned *seen) {
+  merbit_context *context = plan->context;
+  int fractions = 0;
+  const int place = mbi_knob_find(knobs, setting, &fractions);
+  if (place < 0) {
+    char list[MBI_KNOB_LIST];
+    mbi_knobs_list(knobs, list);
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning has \"%.*s\", but the names of %s are %s",
+        setting->length < 60 ? setting->length : 60, setting->text,
+        plan->row->identifier, list);
+  }
+  if (!mbi_setting_number(setting, fractions, &plan->tuning[place])) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning has \"%.*s\"; write %.*s=NUMBER with a%s number",
+        setting->length < 60 ? setting->length : 60, setting->text,
+        setting->name_length, setting->text, fractions ? "" : " whole");
+  }
+  if ((*seen >> place & 1) != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning sets %.*s twice; set it once", setting->name_length, setting->text);
+  }
+  *seen |= 1u << place;
+  return MERBIT_OK;
+}
+
+/* Refuses plan_desc.sigma and plan_desc.omega with another method than MERBIT. */
+static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  const char *knobs = mbi_tuning_knobs(plan);
+  char list[MBI_KNOB_LIST] = "";
+  if (plan->method == MERBIT_METHOD_MERBIT || (desc->sigma == 0 && desc->omega == 0)) {
+    return MERBIT_OK;
+  }
+  if (knobs != NULL) {
+    mbi_knobs_list(knobs, list);
+  }
+  return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+      "plan_desc.%s is %d, which MERBIT_METHOD_MERBIT alone takes, but "
+      "plan_desc.method is %s; %s%s", desc->sigma != 0 ? "sigma" : "omega",
+      desc->sigma != 0 ? desc->sigma : desc->omega, plan->row->identifier,
+      knobs != NULL ? "use plan_desc.tuning with its names: " : "leave it 0", list);
+}
+
+/* Takes plan_desc.tuning into plan->tuning, and checks that sigma and omega are MERBIT's. The
+ * user's string is not read later. */
+MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan) {
+  const char *tuning = plan->desc.tuning, *at = tuning;
+  const char *knobs = mbi_tuning_knobs(plan);
+  unsigned seen = 0;
+  plan->desc.tuning = NULL;
+  MBI_TRY(mbi_tuning_check_sigma(plan));
+  at += at != NULL ? strspn(at, " ") : 0;
+  if (at == NULL || *at == '\0') {
+    return MERBIT_OK;
+  }
+  if (knobs == NULL) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT, "plan_desc.tuning is \"%.60s\", but %s%s",
+        tuning, plan->method == MERBIT_METHOD_AUTO ? "plan_desc.method is " : "",
+        plan->method == MERBIT_METHOD_AUTO ? "MERBIT_METHOD_AUTO; name the method to tune"
+        : plan->side == MERBIT_SIDE_CPU    ? "the plan is for the CPU, whose methods "
+        "have nothing to tune; leave it NULL" : "MERBIT_METHOD_MERBIT is tuned by "
+        "plan_desc.sigma and plan_desc.omega");
+  }
+  while (*at != '\0') {
+    mbi_setting setting;
+    setting.text = at;
+    setting.length = (int)strcspn(at, " ");
+    setting.name_length = (int)strcspn(at, " =");
+    MBI_TRY(mbi_tuning_set(plan, knobs, &setting, &seen));
+    at += setting.length;
+    at += strspn(at, " ");
+  }
+  return MERBIT_OK;
+}
+
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
 /* ---- Checks ------------------------------------------------------------------------------ */
 
@@ -32388,6 +32573,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
 /* Builds a plan on its side, or on the CPU if CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
+  MBI_TRY(mbi_tuning_take(plan));
   MBI_TRY(mbi_semiring_take(plan));
   MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
   MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));

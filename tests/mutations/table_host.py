@@ -142,7 +142,7 @@ MUTATIONS = [
      "new values bring sums that carries have no room for", "fake_gpu_dots"),
     ("mbi_scan_takes_twice", "nnz >= (single ? 8 : 4) * plan", "nnz >= (single ? 8 : 8) * plan",
      "rows of four doubles count as short", "spmv_gpu_scan"),
-    ("mbi_scan_takes_twice", "plan->desc.sigma % twice == 0;", "1;", "packs do not divide the user's steps",
+    ("mbi_scan_takes_twice", "mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;", "1;", "packs do not divide the user's steps",
      "spmv_gpu_scan"),
     ("mbi_scan_takes_twice", "&& plan->device.form != MBI_VALUES_ROW &&", "&&", "values by rows count as a pattern",
      "spmv_gpu_scan"),

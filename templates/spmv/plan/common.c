@@ -6,6 +6,12 @@
 
 /* Questions about a plan that methods and stages ask, and launches. */
 
+/* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
+ * of the name among the method's knobs: MBI_KNOB_... in its header. */
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
+  return (int)plan->tuning[knob];
+}
+
 /* Returns whether products start only when all earlier work is done. Then they can read x as
  * data that nobody writes, from which most methods gain more than from a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
