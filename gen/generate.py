@@ -205,7 +205,7 @@ class Generator:
     def kernel_hash(self):
         """Changes whenever any embedded kernel text does: part of the cubin cache's key."""
         digest = hashlib.sha256()
-        names = tables.KERNEL_FILES + (tables.STUDY_KERNEL_FILES if self.study else [])
+        names = tables.kernel_files(study=False) + (tables.kernel_files(study=True) if self.study else [])
         for name in sorted(names):
             digest.update(f"{name}\0{self.kernel_source(name)}\0".encode())
         return digest.hexdigest()

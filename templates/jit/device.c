@@ -9,10 +9,10 @@
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 
-/* ---- Errors ----------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------ */
 
-/* Returns whether a CUDA result is fatal: every later call on the context fails, or nothing
- * that it computes can be trusted. */
+/* Returns whether a CUDA result is fatal: either every later call on the context fails, or its
+ * results cannot be trusted. */
 MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
@@ -29,14 +29,14 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   case 717: /* INVALID_ADDRESS_SPACE */
   case 718: /* INVALID_PC */
   case 719: /* LAUNCH_FAILED */
-  case 999: /* UNKNOWN: a GPU that fell off the bus answers so */
+  case 999: /* UNKNOWN: the answer of a GPU that is no longer reachable */
     return 1;
   default:
     return 0;
   }
 }
 
-/* Marks the device as lost if the result is fatal; the first such result is kept. Returns
+/* Marks the device as lost if the result is fatal; the first fatal result is kept. Returns
  * whether it is fatal. */
 MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
@@ -52,7 +52,7 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-/* Returns DEVICE_LOST without a driver call once the context is dead. */
+/* Returns MERBIT_DEVICE_LOST, without a driver call, if the device has been lost. */
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
@@ -87,7 +87,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
                   mbi_driver_error_string(driver, result), advice);
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
 static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
   return mbi_device_check(
@@ -167,8 +167,8 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return status;
 }
 
-/* Fills context->device, whose driver is open. The primary context comes last: it takes
- * longest. */
+/* Fills context->device; its driver must be open. The primary context comes last, because it
+ * takes longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
                                        const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -201,7 +201,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return status;
 }
 
-/* ---- Calls: all that follow need an entered context ------------------------------------- */
+/* ---- Calls that need a current CUDA context ---------------------------------------------- */
 
 /* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
@@ -211,8 +211,8 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Makes the context current in order to release something. Returns 0 if the context is
- * dead. Reports no failure, which would hide the one that led here. */
+/* Makes the context current in order to release something. Returns 0 if the device is lost.
+ * Reports no failure, because that would hide the one that led here. */
 MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
@@ -234,11 +234,11 @@ MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void 
                           "cuStreamSynchronize", "waiting for the GPU");
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
-/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of
- * 2 MB; a page in use saves a plan's first such array 50 to 100 microseconds. Failure does
- * no harm. */
+/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of 2
+ * MB; a page in use saves a plan's first such array 50 to 100 microseconds. A failure does no
+ * harm. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {

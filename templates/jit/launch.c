@@ -1,11 +1,11 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Launches of kernels, in an entered context. */
+/* Launches of kernels. The CUDA context must be current. */
 
-/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves
- * all that a block may have, because plans that need different amounts may share it. `name`
- * is for the message. */
+/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves the
+ * largest amount that a block may have, because plans that need different amounts may share the
+ * function. `name` is for the message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                      const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
@@ -59,8 +59,8 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
-/* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
- * blocks. */
+/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `how` is a MBI_LAUNCH
+ * value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,

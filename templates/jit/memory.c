@@ -1,7 +1,7 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* GPU memory: allocations and their parts, copies. In an entered context. */
+/* GPU memory: allocations and their parts, copies. The CUDA context must be current. */
 
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
@@ -11,9 +11,9 @@ MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-/* Returns a part of the allocation at `space` behind `used` bytes, which grow. Arrays made
- * together share an allocation, because each takes the driver as long as ten launches.
- * Divide at 0 first to learn the size. */
+/* Returns the part of the allocation at `space` that follows `used` bytes, and adds its size to
+ * *used. Arrays that are made together share an allocation, because an allocation takes the
+ * driver as long as ten launches. To learn the size, divide at address 0 first. */
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
@@ -22,10 +22,10 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
 
 /* ---- Arenas ------------------------------------------------------------------------------ */
 
-/* The driver takes 40 to 100 microseconds for each allocation, and more to release it. Memory
- * of short-lived arrays is therefore reused for what the same thread makes next. */
+/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
+ * Therefore a thread's short-lived arrays share memory that was allocated once. */
 
-/* Makes this thread allocate from the `bytes` at `at`, as long as they last. */
+/* Makes this thread allocate from the `bytes` at `at`, until they are used up. */
 MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
                                  uint64_t bytes) {
   arena->at = at;
@@ -46,8 +46,8 @@ MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Removes an arena whose parts are no longer used. Returns its address for the caller to
- * release, or 0. */
+/* Removes an arena whose parts are not used any more. Returns its address, which the caller
+ * releases, or 0. */
 MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
   const mbi_devptr at = arena->at;
   mbi_arena **link = &context->device.arenas;
@@ -80,7 +80,7 @@ static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   return address;
 }
 
-/* Returns whether an array lies in an arena and is therefore not released by itself. */
+/* Returns whether an array lies in an arena, in which case it is not released separately. */
 static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
   const mbi_arena *arena;
   int holds = 0;
@@ -94,7 +94,7 @@ static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
 
 /* ---- Allocations ------------------------------------------------------------------------- */
 
-/* Allocates GPU memory. `what` is a noun for the message. Success never gives address 0. */
+/* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address) {
   char attempt[128];
@@ -113,7 +113,7 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
 }
 
 /* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
- * arrays of 0 bytes are at address 0, as all are after a failure. */
+ * arrays of 0 bytes have address 0; after a failure all have. */
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
                                                      int count, mbi_devptr *const *parts,
                                                      const uint64_t *bytes) {
@@ -136,15 +136,15 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
   return status;
 }
 
-/* Releases GPU memory. A dead context's memory is gone with it. */
+/* Releases GPU memory. Memory of a lost device does not exist any more. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
     (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }
 }
 
-/* Uploads behind work on the default stream and waits: cuMemcpyHtoD may return while the
- * last piece is still on its way, and other streams would not wait for it. */
+/* Uploads after earlier work on the default stream, and waits: cuMemcpyHtoD may return before
+ * the last part has arrived, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
                                              const void *source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -166,7 +166,7 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
                           "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-/* Copies within GPU memory; complete on return. */
+/* Copies within GPU memory. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
                                            mbi_devptr source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -202,10 +202,10 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a
- * plain host pointer. Without an answer of the driver it returns 1, so that the next call
- * reports the reason. The plural query is used because the driver calls a host pointer an
- * error for a single attribute. */
+/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a plain
+ * host pointer. If the driver does not answer, returns 1, so that the next call reports the
+ * reason. Uses the plural query, because the driver treats a host pointer as an error if asked
+ * for a single attribute. */
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;

@@ -4,7 +4,7 @@
 
 /* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
 
-/* ---- Preamble: the #defines of one specialisation --------------------------------------- */
+/* ---- Preamble: the #defines of one specialisation ---------------------------------------- */
 
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
                                       const char *value) {
@@ -26,7 +26,7 @@ MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *na
   mbi_preamble_define(preamble, name, text);
 }
 
-/* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
+/* ---- Target: architecture and options for NVRTC ------------------------------------------ */
 
 MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
                                              const mbi_preamble *preamble, int capability,
@@ -49,14 +49,14 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
                  target->ptx ? "compute" : "sm", known);
   target->options[0] = target->architecture;
   target->options[1] = "--std=c++14";
-  target->options[2] = "--no-source-include"; /* nothing but embedded files */
+  target->options[2] = "--no-source-include"; /* only embedded files */
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
   return MERBIT_OK;
 }
 
-/* ---- Key: all that the image depends on, each field behind its length ------------------- */
+/* ---- Key: everything that determines the image; each field follows its length ------------ */
 
-/* Returns the key of a program, or NULL if memory is short. */
+/* Returns the key of a program, or NULL if there is no memory. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
                                   const mbi_preamble *preamble, const mbi_target *target,
                                   size_t *size) {
@@ -73,7 +73,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   fields[count++] = main_file;
   fields[count++] = preamble->text;
   fields[count++] = version;
-  for (i = 0; i < target->count; i++) { /* the first names the architecture */
+  for (i = 0; i < target->count; i++) { /* the first option names the architecture */
     fields[count++] = target->options[i];
   }
   for (i = 0; i < count; i++) {
@@ -88,7 +88,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   return key;
 }
 
-/* ---- Compilation ------------------------------------------------------------------------ */
+/* ---- Compilation ------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
@@ -128,8 +128,8 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Writes program text, log and image to MERBIT_DUMP, under the cache's name. Ignores
- * failures. */
+/* Writes program text, log and image to the directory MERBIT_DUMP, under the cache's name.
+ * Ignores failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
                              const mbi_preamble *preamble, const mbi_target *target,
                              const char *log, const void *image, size_t size) {
@@ -218,8 +218,8 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither
- * driver nor GPU. */
+/* Compiles `main_file` for a compute capability (90 is 9.0). NVRTC must be open; neither driver
+ * nor GPU is needed. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
                                                const mbi_preamble *preamble, int capability,
                                                void **image, size_t *size) {
@@ -250,9 +250,9 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   return status;
 }
 
-/* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
+/* ---- Programs: from the cache or compiled, loaded into the current context --------------- */
 
-/* Loads a cached image. If the driver refuses it, `module` stays NULL and the entry is
+/* Loads a cached image. If the driver refuses it, `module` stays NULL and the cache entry is
  * removed. */
 static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
                                              size_t key_size, mbi_program *program) {
@@ -293,7 +293,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
                               "cuModuleLoadData", "loading a compiled program");
     program->load_seconds = mbi_seconds() - start - program->compile_seconds;
   }
-  if (status == MERBIT_OK) { /* only what the driver has accepted */
+  if (status == MERBIT_OK) { /* store only what the driver has accepted */
     mbi_cache_store(context, key, key_size, image, size);
   } else {
     program->module = NULL;
@@ -302,8 +302,8 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-/* Makes a specialisation of `main_file` for mbi_program_kernel. The CUDA context must be
- * current. */
+/* Makes a specialisation of `main_file`, whose kernels mbi_program_kernel returns. The CUDA
+ * context must be current. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
                                               const mbi_preamble *preamble,
                                               mbi_program *program) {
@@ -363,7 +363,7 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-/* Destroys a program, which may be all zero. A dead context's modules are gone with it. */
+/* Destroys a program, which may be all zero. Modules of a lost device do not exist any more. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);

@@ -1,4 +1,4 @@
-// The types in which files that kernels and the host share declare what a kernel takes.
+// Types for the declarations of kernels' arguments, for host and device.
 #ifndef MBK_TYPES_CUH
 #define MBK_TYPES_CUH
 typedef int mbk_i32;

@@ -18,9 +18,9 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   return (int64_t)size;
 }
 
-/* ---- Sentences --------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------- */
 
-/* Fails with a message on line `line` of the input, which names the file if there is one. */
+/* Fails with a message about line `line` of the input. It names the file if there is one. */
 MBI_PRINTF(4, 5)
 MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
                                        int64_t line, const char *format, ...) {
@@ -34,8 +34,8 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
                           : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* Quotes the bytes from `text` to `end`; bytes other than printable ASCII become \xNN, and
- * long text is cut. */
+/* Quotes the bytes from `text` to `end`. Bytes other than printable ASCII become \xNN, and long
+ * text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -102,7 +102,7 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
                   in->taken);
 }
 
-/* Refuses compressed files, recognised by their first bytes. */
+/* Fails for compressed files, which are recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
                                           size_t size) {
   static const struct {
@@ -144,7 +144,7 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Takes a window of whole lines from memory in place, if enough bytes follow. Returns 0
+/* Takes a window of whole lines directly from memory if enough bytes follow it. Returns 0
  * otherwise. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
@@ -166,7 +166,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* Fills the buffer with the rest of the last window and what can be read behind it. */
+/* Fills the buffer with the rest of the last window and the bytes that follow it. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -184,8 +184,8 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   return MERBIT_OK;
 }
 
-/* Makes a window of the whole lines in the buffer's first `used` bytes; it is empty if a
- * line is longer. The input's last line may lack its newline. */
+/* Makes a window of the whole lines in the buffer's first `used` bytes. The window is empty if
+ * a line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = (const char *)memrchr(in->buffer, '\n', used);
   in->next = in->buffer;
@@ -199,7 +199,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Drops part of a line longer than the buffer, which must be a comment. */
+/* Drops a part of a line that is longer than the buffer; it must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -243,7 +243,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
       status = mbi_mm_long_line(in);
-    } else if (in->in_comment) { /* it ends, if only because the input does */
+    } else if (in->in_comment) { /* the comment ends, at least because the input does */
       in->next = used > 0
                      ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1
                      : in->end;
@@ -254,7 +254,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return status;
 }
 
-/* Goes to the next line that is neither blank nor a comment. Both may be anywhere behind
+/* Goes to the next line that is neither blank nor a comment. Such lines may be anywhere after
  * the banner, which is more than the definition allows. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
@@ -274,7 +274,7 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* Reads the first window, behind a byte order mark. Refuses an empty or compressed input. */
+/* Reads the first window after a byte order mark. Fails for an empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;

@@ -4,7 +4,7 @@
 
 /* Matrix Market: reads the entries and makes the matrix. */
 
-/* Replaces *array by one of `capacity` elements that begins with its first `count`
+/* Replaces *array by an array of `capacity` elements that begins with its first `count`
  * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
                                        int64_t capacity, size_t size, const char *what) {
@@ -20,8 +20,8 @@ static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, in
   return status;
 }
 
-/* Grows the arrays. A known input length bounds the header's count, which is then allocated
- * at once; a stream's arrays grow with what it delivers. */
+/* Grows the arrays. If the input length is known, it bounds the header's count, which is then
+ * allocated at once. The arrays of a stream grow with the entries that arrive. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
   const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
@@ -81,7 +81,7 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   }
 }
 
-/* Counts an entry of 2^24 or 2^53 and more: beyond, the type lacks some of the integers. */
+/* Counts an entry of 2^24 or 2^53 and more: beyond, the type cannot represent all integers. */
 static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int64_t line) {
   const double least = mbi_mm_single(r->type) ? 16777216.0 : 9007199254740992.0;
   if (fabs(entry->value) >= least && fabs(entry->value) < (double)INFINITY) {
@@ -100,7 +100,7 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Reads entries from in->next while lines are valid and arrays have space. Returns how
+/* Reads entries from in->next while lines are valid and the arrays have space. Returns how
  * many. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
@@ -240,9 +240,9 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   return status;
 }
 
-/* ---- The three sources ------------------------------------------------------------------- */
+/* ---- The three kinds of input ------------------------------------------------------------ */
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
  * NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
                                           const merbit_read_desc *desc, merbit_matrix **matrix,

@@ -2,8 +2,8 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
-/* Any host view becomes an owned CSR with 32-bit columns from 0, sorted and without duplicates.
- */
+/* Turns any host view into an owned CSR with 32-bit columns and base 0, sorted and without
+ * duplicates. */
 
 MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
                                      const merbit_view *from, int flags) {
@@ -42,7 +42,7 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return status;
 }
 
-/* Turns the row offsets into 32-bit ones if they suffice. */
+/* Replaces the row offsets by 32-bit ones if these suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -72,7 +72,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-/* Makes a matrix that takes over the view's arrays. */
+/* Makes a matrix that owns the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
                                              void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -110,7 +110,7 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
+/* Makes a matrix from a checked host view, as merbit_matrix_create promises, apart from
  * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
                                                 const merbit_view *view, int flags,
@@ -135,7 +135,7 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-/* Keeps the owner of a view alive for an object made from it; NULL is accepted. */
+/* Keeps the owner of a view alive for an object made from it. `matrix` may be NULL. */
 MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);

@@ -27,7 +27,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* Makes a matrix from a checked host view. `detail` is the maker's own. */
+/* Makes a matrix from a checked host view. `detail` is an argument of the maker. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
                                           const void *detail, merbit_matrix **matrix);
 

@@ -39,7 +39,7 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-/* Copies a device view whose header is checked. mbi_host_view_release frees it, after a
+/* Copies a device view whose header has been checked. mbi_host_view_release frees the copy, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                              merbit_view *host) {

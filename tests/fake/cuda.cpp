@@ -8,7 +8,7 @@
 typedef uint64_t device_pointer;
 
 extern "C" {
-// ---- The side door -------------------------------------------------------------------------
+// ---- The side door --------------------------------------------------------------------------
 
 fake_cuda *fake_cuda_state() {
   return &state;
@@ -35,7 +35,7 @@ void fake_cuda_reset() {
 
 static const bool ready = (fake_cuda_reset(), true);
 
-// ---- Driver and devices --------------------------------------------------------------------
+// ---- Driver and devices ---------------------------------------------------------------------
 
 int cuInit(unsigned) {
   CALL(FREE);
@@ -90,9 +90,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   return SUCCESS;
 }
 
-// ---- Contexts ------------------------------------------------------------------------------
+// ---- Contexts -------------------------------------------------------------------------------
 
-// As on a real GPU, a process that killed the context gets no other.
+// A process that has killed the context gets no other one, as on a real GPU.
 int cuDevicePrimaryCtxRetain(void **context, int device) {
   CALL(FREE);
   if (state.dead != 0) {
@@ -147,7 +147,7 @@ int cuCtxGetDevice(int *device) {
   return SUCCESS;
 }
 
-// ---- Memory: a call that fails leaves rubbish in its out pointer ---------------------------
+// ---- Memory: a call that fails leaves rubbish in its out pointer ----------------------------
 
 int cuMemAlloc_v2(device_pointer *address, size_t bytes) {
   *address = 0xbad;
@@ -228,7 +228,7 @@ int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, voi
 }
 
 #ifndef FAKE_OLD // what the old driver lacks
-// Of a host pointer: type 0, and no error.
+// Answers type 0, and no error, for a host pointer.
 int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
                            device_pointer address) {
   CALL(CAPTURED);
@@ -242,7 +242,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 
 #include "graphs.h"
 
-// ---- Modules and launches ------------------------------------------------------------------
+// ---- Modules and launches -------------------------------------------------------------------
 
 // An image is text: "fake cubin 90 PATH" or "fake ptx 80 PATH". Programs stay loaded, for the
 // sake of debuggers and leak checkers.

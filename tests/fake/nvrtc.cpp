@@ -80,8 +80,8 @@ time_t shim_changed() {
   return newest;
 }
 
-// What follows each MBK_KERNEL, but for its launch bounds: the names of kernels, some of which
-// the preprocessor may leave out.
+// Returns the names that follow each MBK_KERNEL and its launch bounds: the names of kernels,
+// some of which the preprocessor may leave out.
 std::set<std::string> kernel_names(const program &p) {
   std::set<std::string> found;
   for (const std::string &text : p.texts) {

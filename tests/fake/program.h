@@ -22,10 +22,10 @@ struct fake_launch {
   bool cooperative;
 };
 
-// Of a program, ended by a null name.
+// Returns the kernels of a program, ended by a null name.
 typedef const fake_kernel *(*fake_program_kernels)();
 #define FAKE_PROGRAM_KERNELS "fake_program_kernels_of"
-// 0, or 1 with a sentence on what went wrong.
+// Returns 0, or 1 with an error message.
 typedef int (*fake_program_run)(const fake_kernel *kernel, const fake_launch *launch,
                                 uint64_t seed, const void *arguments, char *error,
                                 size_t error_bytes);

@@ -1,5 +1,5 @@
-// What runs the kernels of a program of the fake NVRTC, which links this with each: the object
-// is compiled once, with the flags of programs, and its state is that of one program.
+// Runs the kernels of a program of the fake NVRTC, which links this with each program: the
+// object is compiled once, with the flags of programs, and its state is that of one program.
 #include <signal.h>
 
 #include "../simt/simt.h"

@@ -74,7 +74,7 @@ static void expect_fault(const char *piece) {
   }
 }
 
-/* Whether `body` ends a child process other than by itself. */
+/* Returns whether `body` ends a child process by a crash. */
 static int crashes(void (*body)(void)) {
   int status = 0;
   const pid_t child = fork();

@@ -65,7 +65,7 @@ template <class P, size_t n = 0> constexpr size_t simt_count_fields() {
   }
 }
 
-// Of a P that is no struct: it is the one field.
+// Returns the fields of P. A P that is no struct is the one field.
 template <class P> constexpr simt_fields simt_fields_of() {
   simt_fields found;
   if constexpr (simt_has_fields<P>) {

@@ -56,8 +56,7 @@ inline void simt_end_block() {
   simt_shared_check();
 }
 
-// ---- Blocks that wait for others
-// ----------------------------------------------------------------
+// ---- Blocks that wait for others ------------------------------------------------------------
 
 inline std::vector<simt_block> simt_aside;
 inline std::vector<simt_rooms> simt_spare; // of this launch
@@ -202,8 +201,7 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   return simt.report;
 }
 
-// ---- Kernels with the address of their struct of arguments
-// ------------------------------------
+// ---- Kernels with the address of their struct of arguments ----------------------------------
 
 struct simt_kernel {
   const char *name;

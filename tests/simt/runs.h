@@ -1,5 +1,5 @@
-// What a test program of kernels shares with the others: seeds, arrays that the sanitizer
-// guards, launches that are counted, the report at the end.
+// The parts that all test programs of kernels share: seeds, arrays that the sanitizer guards,
+// launches that are counted, the report at the end.
 #ifndef SIMT_RUNS_H
 #define SIMT_RUNS_H
 #include "simt.h"
@@ -35,8 +35,7 @@ inline std::vector<uint64_t> simt_make_seeds() {
 }
 inline const std::vector<uint64_t> simt_seeds = simt_make_seeds();
 
-// ---- Arrays
-// ----------------------------------------------------------------------------------
+// ---- Arrays ---------------------------------------------------------------------------------
 
 // Exactly `count` elements, so that AddressSanitizer sees the first one beyond; forbid() lets
 // it see all. They begin at a multiple of 16 bytes, or `shift` elements behind one. Integers of
@@ -122,8 +121,7 @@ private:
   }
 };
 
-// ---- Runs
-// ------------------------------------------------------------------------------------
+// ---- Runs -----------------------------------------------------------------------------------
 
 struct simt_case {
   const char *form, *matrix;

@@ -1,8 +1,7 @@
 // The shim itself: what each operation of a warp computes, and its schedules.
 #include "simt/shim_test.h"
 
-// ---- Indices, shuffles
-// -----------------------------------------------------------------------
+// ---- Indices, shuffles ----------------------------------------------------------------------
 
 static void test_indices(void **) {
   std::vector<unsigned> seen(5 * 40);
@@ -110,8 +109,7 @@ static void test_shuffle_xor(void **) {
   }
 }
 
-// ---- Votes, matches, sums
-// --------------------------------------------------------------------
+// ---- Votes, matches, sums -------------------------------------------------------------------
 
 static void test_votes(void **) {
   for (mbk_u32 set : {0u, 1u, 0x00ff00ffu, 0xfffffffeu, FULL}) {
@@ -186,8 +184,7 @@ static void test_bits(void **) {
   assert_int_equal(mbk_first_bit((mbk_u64)1 << 40), 41);
 }
 
-// ---- Schedules
-// -------------------------------------------------------------------------------
+// ---- Schedules ------------------------------------------------------------------------------
 
 static std::vector<unsigned> append(uint64_t seed) {
   std::vector<unsigned> order;
@@ -225,8 +222,7 @@ static void test_most_threads(void **) {
   assert_true(report.switches >= 2 * 1024 && report.blocks == 2);
 }
 
-// ---- Kernels with a struct of arguments
-// ------------------------------------------------------
+// ---- Kernels with a struct of arguments -----------------------------------------------------
 
 struct scale_arguments {
   mbk_u64 n;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of solve/core/loop.cu, which the host fills.
+// Arguments of the kernels in solve/core/loop.cu, for host and device.
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
   MBK_POINTER(const mbi_solve_memory) m;

@@ -3,7 +3,7 @@
 #include "solve/core/solver.h"
 
 /* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
- * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * does not launch each kernel again. With conditional nodes (CUDA 12.4) the loop itself runs on
  * the GPU until the solver stops or the next convergence check is due. Otherwise the host
  * launches the graph as often as the round needs. Without graphs, kernels are launched one by
  * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
@@ -11,8 +11,8 @@
 #define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
-#define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
-  1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+/* CU_GRAPH_COND_ASSIGN_DEFAULT: the condition gets its default at each launch of the graph. */
+#define MBI_GRAPH_ASSIGN_DEFAULT 1
 
 /* Creates the solver's stream, which is ordered with the default stream. On failure the solver
  * uses the default stream, and nothing is recorded. */
@@ -64,8 +64,8 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
- * decides whether the loop goes on comes last. */
+/* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
+ * node that decides whether the loop continues comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
                                          void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
@@ -82,7 +82,7 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
+/* Records the loop as a graph. The caller destroys *graph, on failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -123,7 +123,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
                                  driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
-    body = node.graphs[0]; /* the driver's */
+    body = node.graphs[0]; /* belongs to the driver */
     status = mbi_recorded_answer(
         solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
                                                       MBI_CAPTURE_RELAXED));
@@ -137,7 +137,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   return status;
 }
 
-/* Records iterations as a graph that the host launches again and again. */
+/* Records iterations as a graph that the host launches repeatedly. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end,
@@ -192,7 +192,7 @@ static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without host memory the other way fails too */
+    return status; /* without host memory a plain graph fails too */
   }
   return mbi_recorded_make(solver, 0);
 }
@@ -245,8 +245,8 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   }
 }
 
-/* If the driver refuses a cooperative launch, restarts from the current x with separate
- * kernels. */
+/* Restarts from the current x with separate kernels, if the driver refuses a cooperative
+ * launch. */
 static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
@@ -268,7 +268,8 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   }
   MBI_TRY(status);
   MBI_TRY(mbi_recorded_create(solver));
-  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+  /* A loop would have taken them all. */
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) {
     *span = MBI_SOLVE_ROUND_FIRST;
   }
   *span -= first;
@@ -291,8 +292,8 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
- * stops. On the CPU runs them. */
+/* Enqueues a round of iterations on the GPU; it ends at state.check_at or when the solver
+ * stops. On the CPU, runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   merbit_status status =

@@ -4,9 +4,8 @@
 #include "solve/core/solver.h"
 #include "solve/eigen/eigen.h"
 
-/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
- */
-#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
+/* merbit_eigen: checks of a description, the solver that computes, residuals and the report. */
+#define MBI_EIGEN_BASIS 16 /* vectors of the default basis, to which two per pair are added */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -72,7 +71,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* Makes the solver that holds the vectors and multiplies. */
+/* Makes the solver that holds the vectors and computes products. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -113,7 +112,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
+  solver->desc.reorder = -1; /* vectors are returned in the matrix's order */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -141,7 +140,7 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
+/* Computes the residuals of the pairs found, and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -224,7 +223,8 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
+/* Iterates and checks the pairs. All parts must have been made, and the CUDA context must be
+ * current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
   merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
@@ -245,7 +245,7 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
-/* Adds times, the plan, memory and the sentence to the report. */
+/* Adds times, the plan, memory and the description to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -277,7 +277,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases all. */
+/* Makes a solver, iterates, reports and releases everything. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {

@@ -1,6 +1,7 @@
 // Kernels of Arnoldi's process, for GMRES and Lanczos. Bytes per row of f64 vectors with j
 // vectors in the basis: project 8 (j + 1), extend 8 (j + 3), reproject 8 (j + 2) and, for j
-// above 8, as much again unless caches keep it.
+// above 8, as much again unless caches hold the basis. Launch and shared memory:
+// solve/core/step.cuh.
 #define MBK_STEP_ROWS 1
 #include "solve/core/wide.cuh"
 #include "solve/gmres/arnoldi.cuh"

@@ -6,9 +6,9 @@
 #include "solve/core/solver.h"
 #include "solve/pagerank/pagerank.h"
 
-/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
- * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
- * of solvers are (solve/core/recorded.c). */
+/* PageRank on the GPU, which keeps vectors and scalars. An iteration is one product: its
+ * epilogue computes the new z, two sums and the scalar part. Iterations are recorded like those
+ * of solvers (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
 /* ---- The program ------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
+/* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
                                          const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -100,7 +100,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   mbi_pagerank_gpu *gpu = &run->gpu;
   merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
-   * methods do not read the z before the first: solve/pagerank/after.cuh. */
+   * methods do not read the z before the first one: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
     status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
   }
@@ -120,7 +120,7 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
              : status;
 }
 
-/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
+/* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
@@ -139,7 +139,7 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
 
 /* ---- An iteration ------------------------------------------------------------------------ */
 
-/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the previous z. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -178,10 +178,10 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
                              : status;
 }
 
-/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
- */
+/* Enqueues two iterations, so that the next call always begins with z[0], also after a
+ * failure. */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
-  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
   merbit_status status = MERBIT_OK;
   int turn;
   for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
@@ -193,7 +193,8 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
 
 /* ---- Create and release ------------------------------------------------------------------ */
 
-/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
+/* Makes the plan and the arrays for the GPU. On failure the caller runs
+ * mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status;
@@ -203,7 +204,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
+  /* A call enqueues two iterations. A pass of the loop costs 4 us; a call after the end costs
+   * more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -222,8 +224,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device is gone already. */
+/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. The
+ * memory of a lost device does not exist any more. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -240,7 +242,7 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 
 /* ---- Rounds ------------------------------------------------------------------------------ */
 
-/* Runs a round of `span` iterations and reads the state: the convergence check. */
+/* Runs a round of `span` iterations and reads the state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;

@@ -1,14 +1,14 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
- * order of the view; mbi_solver_order_inverse then permutes it. */
+/* Returns where the inverse is first written. If the plan is reordered, that is MBI_AT_W, in
+ * the order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* Permutes the inverse to the plan's order, if that is not the view's. */
+/* Permutes the inverse to the plan's order if that differs from the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL
              ? MERBIT_OK

@@ -3,11 +3,11 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
- * threads (diagonal.c). */
+/* The setup of a solver: on the GPU if it can read A there (setup_cuda.c), else by CPU threads
+ * (diagonal.c). */
 
-/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
- */
+/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be
+ * current. */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -36,9 +36,8 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
- * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
- * failure too. */
+/* Copies new values to the memory where the structure of A lies, if `memory` names the other
+ * one. *own is the copy or NULL; the caller runs mbi_setup_release_values, on failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
                                                  merbit_view *view, void **own) {
   merbit_context *context = solver->context;
@@ -68,7 +67,7 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
-/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
+/* Releases the copy made by mbi_setup_move_values; `own` may be NULL. */
 MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
                                            void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {

@@ -4,8 +4,8 @@
 #include "solve/core/solver.h"
 #include "solve/precondition/setup_arguments.cuh"
 
-/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
- * blocks of more than one row. */
+/* The setup of a solver from a CSR in GPU memory, which is not copied to the host. CPU threads
+ * only invert blocks of more than one row. */
 #define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
 #define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
 #define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
@@ -13,8 +13,8 @@
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT                                                                     \
-  2 /* thread blocks of a multiprocessor, few enough for others beside them */
+/* Thread blocks per multiprocessor. They leave space for other kernels. */
+#define MBI_SETUP_RESIDENT 2
 #define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
 /* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
@@ -23,7 +23,7 @@ MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
+/* Returns the lanes per row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -90,7 +90,7 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
+/* Inverts the diagonal into `target`, for JACOBI. Fails if an entry cannot be inverted. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
                                              void *target) {
   merbit_context *context = solver->context;
@@ -129,7 +129,7 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Waits until the GPU is done and destroys the stream. */
+/* Waits for the GPU and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -141,7 +141,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Releases what the setup holds, in progress or done. */
+/* Releases the memory of the setup, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -153,8 +153,8 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
- * on. */
+/* Starts the setup. The GPU reads the rows of `view`, which must have been checked; the call
+ * does not wait. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -169,7 +169,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
+/* Finishes the setup: sets the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -196,8 +196,8 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
- */
+/* Starts the setup while the plan is being made. The plan calls this after it has checked the
+ * arrays. */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);

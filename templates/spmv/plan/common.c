@@ -4,16 +4,23 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* What methods and stages ask of a plan. */
+/* Questions about a plan that methods and stages ask, and launches. */
 
-/* Returns whether products start only when all before them is done. Then x is read as data that
- * nobody writes, by which most methods gain more than by a dependent launch. */
+/* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
+ * of the name among the method's knobs: MBI_KNOB_... in its header. */
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
+  return (int)plan->tuning[knob];
+}
+
+/* Returns whether products start only when all earlier work is done. Then they can read x as
+ * data that nobody writes, from which most methods gain more than from a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
   return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-/* Returns how a kernel of a product starts. A fix-up `behind` the product of the same call is
- * always a dependent launch: it reads the carries as data that others write. */
+/* Returns how a kernel of a product is launched. A fix-up, `behind` the product of the same
+ * call, is always a dependent launch, because it reads the carries as data that others
+ * write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
@@ -43,8 +50,8 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* Returns the bytes that a product reads of values once: tables, and values of rows or columns.
- */
+/* Returns the bytes of values that a product reads only once: tables, and values of rows or
+ * columns. */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -55,14 +62,14 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
                                           : 0;
 }
 
-/* Returns the bytes of shared memory in which each block of a product keeps a table. */
+/* Returns the bytes of shared memory per block of a product for a table of values. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
              ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
              : 0;
 }
 
-/* Returns what merbit_plan_describe says of the values. */
+/* Returns the description of the values for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values",
                                       "values all equal",
@@ -77,9 +84,14 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
              : names[plan->device.form];
 }
 
-/* Returns whether plan->bsr is what is multiplied. */
+/* Returns whether the plan multiplies plan->bsr. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
+}
+
+/* Returns whether the plan multiplies the matrix in another order. */
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
 /* Returns whether the plan multiplies by a transpose. */
@@ -97,7 +109,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Checks the arrays of plan->view, which are on the host. Errors name the user's arrays. */
+/* Checks the arrays of plan->view, which are on the host. Messages name the user's arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host) {
   merbit_view given = *host;

@@ -5,12 +5,12 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Calls of the plan's method. Where values are the same throughout each column, x is
- * multiplied by them before a product, which then takes all as ones. */
+/* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
+ * by them before a product, which then takes all values as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* Returns the offset of the scaled x in a product's scratch, behind the carries. */
+/* Returns the offset of the scaled x in a product's scratch, after the carries. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
          MBI_COLUMNS_ALIGNMENT;
@@ -23,7 +23,7 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
              : plan->cuda->carry_bytes(plan);
 }
 
-/* Forgets what a method made on a device that is lost. */
+/* Clears the pointers to what a method made on a device that is lost. */
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   mbi_release(plan->context, plan->state);
   plan->state = NULL;
@@ -47,18 +47,12 @@ MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
              : status;
 }
 
-/* Releases what mbi_method_create made; the plan may then take another method. */
+/* Releases what mbi_method_create made. The plan may then take another method. */
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   if (plan->state != NULL) {
     plan->cuda->destroy(plan);
   }
   mbi_method_forget(plan);
-}
-
-/* Returns whether the host knows that alpha is zero. */
-MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
-         mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
 /* Computes y = alpha A x + beta y. */

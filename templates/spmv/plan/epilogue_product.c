@@ -4,11 +4,10 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
- * it, on the CPU a function over chunks of rows behind the product. */
+/* Products of plans with an epilogue: on CUDA the product of any method, followed by one
+ * kernel; on the CPU the product, followed by a function over chunks of rows. */
 
-/* ---- CPU ------------------------------------------------------------------------------------
- */
+/* ---- CPU --------------------------------------------------------------------------------- */
 
 typedef struct mbi_epilogue_task {
   const mbi_epilogue *epilogue;
@@ -32,7 +31,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
   t->sums[2 * (size_t)chunk + 1] = sums[1];
 }
 
-/* alpha or beta. */
+/* Returns the address of 1 or of 0 in the type of the vectors, for alpha or beta. */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
@@ -67,13 +66,13 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
   }
 }
 
-/* ---- CUDA -----------------------------------------------------------------------------------
- */
+/* ---- CUDA -------------------------------------------------------------------------------- */
 
-/* In an entered context. The product writes y, which the kernel behind it reads, and changes
- * where there is a result. With `skip` too the product, which knows nothing of it or may be
- * through before it is set, goes to the workspace, so that y keeps what it holds. Where nothing
- * is asked for beside the product the kernel is left out. */
+/* Enqueues the product and the epilogue's kernel. The CUDA context must be current. The product
+ * writes y; the kernel reads it, and changes it if there is a result. If there is a `skip` too,
+ * the product goes to the workspace, so that y can stay unchanged: the product does not read
+ * `skip`, or may finish before it is set. Without a result and without sums the kernel is not
+ * launched. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *x, void *y, const void *const *vectors,
                                        const double *scalars, double *sums, const int *skip,
@@ -85,12 +84,12 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
-  mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
+  mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
   merbit_status status = mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
       mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
       stream);
-  if (rows == 0) { /* then they point nowhere */
+  if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
   memset(&arguments, 0, sizeof arguments);
@@ -118,13 +117,12 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
              : status;
 }
 
-/* ---- Either side ----------------------------------------------------------------------------
- */
+/* ---- Both sides -------------------------------------------------------------------------- */
 
-/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
- * the public header. On CUDA it enters the context, only launches kernels, and
- * may be captured; the caller's `vectors` array is read at once, all else when the product
- * runs. workspace NULL: the plan's own. */
+/* Does merbit_spmv_epilogue without its checks, for the library's own iterations; the arguments
+ * are those of the public function. On CUDA it enters the context, only launches kernels, and
+ * may be captured. The array `vectors` is read at once, everything else when the product runs.
+ * workspace NULL: the plan's own. */
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
                                              const void *x, void *y, const void *const *vectors,
                                              const double *scalars, double *sums,
@@ -146,8 +144,8 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
   return status;
 }
 
-/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
- * in an entered context. */
+/* Checks one pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per
+ * address. The CUDA context must be current. */
 static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
                                                 size_t bytes, const void **known,
                                                 const char *name) {
@@ -169,7 +167,7 @@ static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *p
   return MERBIT_OK;
 }
 
-/* What a call gives beside x and y. */
+/* Checks the arguments of a call other than x and y. */
 static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
                                                 const void *const *vectors,
                                                 const double *scalars) {

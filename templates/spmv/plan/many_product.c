@@ -9,8 +9,8 @@
 
 /* ---- Leading dimensions ------------------------------------------------------------------ */
 
-/* `count` rows or columns of a matrix in the plan's order: what stands together, and how often.
- */
+/* The layout of `count` rows or columns of several vectors in the plan's order: `times` runs of
+ * `length` contiguous elements, `leading` apart. */
 typedef struct mbi_many_layout {
   int64_t length, times, leading;
 } mbi_many_layout;
@@ -25,7 +25,7 @@ static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count
   return layout;
 }
 
-/* Elements from the first to the last. */
+/* Returns the number of elements from the first to the last. */
 static int64_t mbi_many_extent(const mbi_many_layout *layout) {
   return layout->length > 0 && layout->times > 0
              ? (layout->times - 1) * layout->leading + layout->length
@@ -80,8 +80,8 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
 
 /* ---- Host vectors with a plan on CUDA ---------------------------------------------------- */
 
-/* Between host vectors as they lie and a copy without gaps in GPU memory. What lies between a
- * row, or a column, and the next is left alone. */
+/* Copies host vectors to GPU memory without gaps, or back if not `up`. Elements between one run
+ * and the next are not touched. */
 static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host,
                                    const mbi_many_layout *layout, mbi_devptr device, int up) {
   merbit_context *context = workspace->plan->context;

@@ -54,8 +54,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the side, before anything is built: AUTO follows the context, a method of one side
- * its side. */
+/* Returns the side before anything is built: AUTO follows the context, a method of one side
+ * that side. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -64,7 +64,7 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* Checks what a plan of several vectors takes. */
+/* Checks the description of a plan of several vectors. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
                                     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
@@ -136,44 +136,6 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied ---------------------------------------------------------- */
-
-/* Returns whether a view is a CSR of 32-bit columns, which needs no copy. */
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
-  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
-}
-
-/* Checks the user's arrays and sets plan->csr: the view itself, or an owned conversion. */
-static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  merbit_view host = plan->view;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
-    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
-  }
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
-  }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
-    plan->csr = plan->matrix->view;
-  }
-  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
-    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
 /* ---- Create and destroy ------------------------------------------------------------------ */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
@@ -186,17 +148,10 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* gone with a dead context */
+  (void)mbi_arena_close(plan->context, &plan->arena); /* the memory went with a lost device */
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
-}
-
-/* Returns whether the user's values have to be converted to those that the plan multiplies. */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-         (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
-          !mbi_plan_blocks_fit(plan));
 }
 
 static void mbi_plan_free(merbit_plan *plan) {
@@ -250,8 +205,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     status = mbi_choose(plan);
-    mbi_device_release(context,
-                       plan->device.scratch); /* where non-empty rows were not counted */
+    mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
     plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
@@ -266,7 +220,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK && !plan->making.unsynchronised) {
     status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
+    /* The plan may be built on the CPU, with a workspace of its own. */
+    if (status != MERBIT_OK) {
       mbi_workspace_free(plan->workspace);
       plan->workspace = NULL;
     }
@@ -282,15 +237,7 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* Sets plan->view, and from it plan->csr or plan->bsr. */
-static merbit_status mbi_plan_take(merbit_plan *plan) {
-  const merbit_status status = mbi_transpose_take(plan);
-  return status != MERBIT_OK           ? status
-         : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan)
-                                       : mbi_plan_take_matrix(plan);
-}
-
-/* Turns a plan for the GPU, whose matrix has been taken, into one for the CPU. */
+/* Turns a plan for the GPU, whose matrix stages have run, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -298,25 +245,23 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
-    return mbi_plan_take(plan);
+    return mbi_stages_make(plan, MBI_STAGE_TRANSPOSE);
   }
   if (!mbi_plan_takes_blocks(plan)) {
     return MERBIT_OK;
   }
   merbit_matrix_destroy(plan->matrix);
   plan->matrix = NULL;
-  return mbi_plan_take_blocks(plan);
+  return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
-/* Builds a plan on its side, or on the CPU where CUDA fails and AUTO may fall back. */
+/* Builds a plan on its side, or on the CPU if CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
-  if (mbi_view_is_triangle(&plan->given)) {
-    MBI_TRY(mbi_symmetric_take(plan));
-  }
+  MBI_TRY(mbi_tuning_take(plan));
   MBI_TRY(mbi_semiring_take(plan));
   MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
-  MBI_TRY(mbi_plan_take(plan));
+  MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));
   if (plan->side == MERBIT_SIDE_CUDA) {
     const merbit_status status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
@@ -348,8 +293,7 @@ static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-/* Creates a plan. `how` is what the library's own iterations want of it; NULL: a user's plan.
- */
+/* Creates a plan. `how` is what the library's own iterations ask of it; NULL: a user's plan. */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                            const merbit_plan_desc *desc,
                                            const mbi_plan_making *how, merbit_plan **plan) {
@@ -389,7 +333,8 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+  /* Everything is in GPU memory. */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) {
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }
@@ -419,7 +364,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-/* ---- Workspaces of the user -------------------------------------------------------------- */
+/* ---- The user's workspaces --------------------------------------------------------------- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
                                                  merbit_workspace **workspace) {

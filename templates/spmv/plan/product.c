@@ -44,8 +44,8 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
   plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-/* Checks that `pointer` is an address of the GPU. The driver is asked once per address:
- * repeated products mostly repeat their vectors. */
+/* Checks that `pointer` is an address in GPU memory. The driver is asked once per address,
+ * because repeated products mostly use the same vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
                                                   const void **known, const char *name) {
   merbit_context *context = plan->context;
@@ -111,7 +111,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
   return status;
 }
 
-/* Multiplies over a semiring by scalars in host memory, of which either may be NULL. */
+/* Multiplies over a semiring by scalars in host memory; each may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *alpha, const void *x, const void *beta,
                                        void *y, void *stream) {
@@ -146,7 +146,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
     MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
-    /* The kernels take the two addresses, null for the default. */
+    /* The kernels take the two addresses; null means the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
   if (mbi_plan_has_semiring(plan)) {

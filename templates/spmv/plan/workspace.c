@@ -9,7 +9,8 @@
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
   if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* and what is behind them */
+    mbi_device_release(context, workspace->device_carries); /* also releases the memory after
+                                                             * the carries */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -18,8 +19,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* Sets the bytes of a workspace's GPU memory: carries; x and y where they are the host's; what
- * an epilogue and the plan's maker take. Returns the sum. */
+/* Sets bytes[] to the parts of a workspace's GPU memory: carries, copies of host x and y, an
+ * epilogue's scratch, and the maker's arena. Returns their sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -83,7 +84,7 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* Waits for the default stream, which the user's streams need not follow. */
+/* Waits for the default stream, because the user's streams may not be ordered after it. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));

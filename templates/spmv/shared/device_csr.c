@@ -38,8 +38,8 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
 }
 
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
- * transpose. */
+ * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
+ * of a transpose, will use it. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/shared/epilogue.cu, which the host fills.
+// Arguments of the kernels in spmv/shared/epilogue.cu, for host and device.
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
   MBK_POINTER(const double) scalars;

@@ -2,8 +2,8 @@
 #include "market/market.h"
 #include "spmv/shared/shared.h"
 
-/* Expressions of users become text of a kernel: only what this grammar knows, written anew from
- * its tokens, so that nothing else reaches the compiler.
+/* Translates users' expressions into text for a kernel. Accepts only this grammar, and writes
+ * the text anew from its tokens, so that nothing else reaches the compiler.
  *
  *   choice   = either ["?" choice ":" choice]
  *   either   = both {"||" both}
@@ -15,23 +15,24 @@
  *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
  *            | call "(" choice {"," choice} ")"
  *
- * Numbers are decimal, names those that the caller knows, calls those of mbi_calls. A
- * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
- * operation is rounded by itself. */
+ * Numbers are decimal. Names come from the caller; calls are those of mbi_calls. A comparison
+ * counts as 1 or 0 if a number is needed; a number counts as true unless it is zero. Each
+ * operation is rounded separately. */
 
 /* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Goes one level deeper; fails if that is too deep. */
+/* Enters one more level of nesting. Fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
                                             : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* Writes a number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of a double: the number rounded to the plan's type. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable beyond the number's end, for
+                                          * mbi_decimal_scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -146,7 +147,8 @@ static merbit_status mbi_expression_factor(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-/* Operators by how tightly they bind, and how each is written between its operands. */
+/* The infix operators: the level of precedence, the kinds of operands and of the result, and
+ * the text before and between the operands. */
 typedef struct mbi_infix {
   int level, wanted, gives;
   const char *token, *head, *middle;
@@ -165,7 +167,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* multiplied by a call, never fused with a sum */
+    /* A call, so that the compiler does not fuse the product with a sum. */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
 };
@@ -180,8 +182,8 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
- * reads one at most. */
+/* Reads one level of the grammar, from `either` (0) to `term` (the last). A level of
+ * comparisons accepts one of them at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -249,10 +251,10 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
- * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
- * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
- * empty. */
+/* Checks `source`, which messages call `what`, and writes its translation to
+ * text[MBI_EXPRESSION_SIZE]. `type` is the type of the numbers, `number` that type's name in
+ * kernels. `names`, ended by NULL, lists the names that `source` may use; in kernels they have
+ * the prefix MBI_EXPRESSION_MARK. On failure the text is empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, const char *number,
@@ -286,7 +288,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
+/* Calls mbi_expression_write with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, char *text) {

@@ -4,19 +4,19 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
- * empty and the method asks for it. */
+/* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
+ * some rows are empty and the method asks for it. */
 
-#define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
+#define MBI_NONEMPTY_SAMPLES 128 /* the most windows of nonzeros in a sample */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
- * releasing one costs as much as a product or more. */
+/* Arrays that only making a plan needs are kept if they have at most this many bytes, because
+ * allocating and releasing one takes as long as a product. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* Releases what products do not need, unless it is small. The choice and the method must be
- * made. */
+/* Releases what products do not need, unless it is small. Call it after the choice, when the
+ * method has been created. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -36,13 +36,15 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
+    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
+                                                    * it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
- * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
+/* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
+ * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
+ * current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
                                          mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL;
@@ -110,7 +112,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+/* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
  * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
@@ -130,7 +132,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   mbk_arrays_sample_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
+  if (status == MERBIT_OK) { /* overwrites the sums, which have been read */
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
@@ -154,8 +156,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   return status;
 }
 
-/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
- * columns. */
+/* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
+ * that CSR are the column counts of the plan's matrix. */
 static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
@@ -187,8 +189,8 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
                    MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
+/* Writes to bins[n] how many columns occur n times in a sample of the nonzeros. `bins` has
+ * MBI_NONEMPTY_BINS words; the last also counts the columns that occur more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -229,9 +231,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
- * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
- * `sampled` nonzeros. */
+/* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
+ * least two nonzeros of the sample. Sets hub_least, the least count of a hub, and hub_share,
+ * the hubs' share of the `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
                                          uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
@@ -247,8 +249,8 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
- * still exist. */
+/* Computes plan->nonempty.hub_least and hub_share, unless the counts from which they were
+ * computed are still there. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
@@ -260,8 +262,8 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   return MERBIT_OK;
 }
 
-/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
- * widths. */
+/* Tests `count` rows, evenly spread, for block sizes that they rule out: against[0] has bits of
+ * heights, against[1] of widths. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
                                           uint32_t *against) {
   merbit_context *context = plan->context;
@@ -291,9 +293,9 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
              : status;
 }
 
-/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
- * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
- * matrices. */
+/* Sets plan->nonempty.block_rows and block_cols to the largest full blocks, up to 16 x 16, of
+ * which the whole matrix consists, or to 1 x 1. A sample of rows is tested first, because it
+ * rules out most matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
@@ -327,7 +329,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL;
   mbk_arrays_hash_arguments arguments;
-  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
+  mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -346,19 +348,20 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
+/* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
+ * none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* Counts the rows for a method, unless the choice has done so. */
+/* Counts the rows for a method unless the choice has counted them. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0
              ? MERBIT_OK
              : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+/* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
  * changes. */
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
                                                 const mbi_device_csr *csr,
@@ -366,7 +369,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
   mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};

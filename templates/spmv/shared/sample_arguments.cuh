@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/shared/sample.cuh, which the host fills.
+// Arguments of the kernels in spmv/shared/sample.cuh, for host and device.
 typedef struct mbk_arrays_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;

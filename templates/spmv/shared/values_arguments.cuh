@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/shared/values.cuh, which the host fills.
+// Arguments of the kernels in spmv/shared/values.cuh, for host and device.
 typedef struct mbk_values_scale_arguments {
   MBK_POINTER(const MBK_VALUE) by_column;
   MBK_POINTER(const MBK_VECTOR) x;

@@ -7,8 +7,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
+/* Extracts blocks from a CSR in GPU memory. Blocks with holes get masks. The result has the
+ * arrays that matrix/blocks.c makes on the CPU. Columns must ascend in each row; duplicates are
+ * added up. */
 
 /* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
 #define MBI_EXTRACT_CHUNK 1024
@@ -58,8 +59,8 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
- * it if `windows` is 0. */
+/* Counts the blocks of a shape into answer number `answer`: in windows of the matrix, or in all
+ * of it if `windows` is 0. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
                                        int windows, int answer) {
   merbit_plan *plan = c->plan;
@@ -168,7 +169,8 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
+/* Writes columns, masks and values, each unless its address is 0. Values come from `from`; if
+ * that is 0 they are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
                                       mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -194,8 +196,8 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
                            256, 0, NULL, &arguments);
 }
 
-/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
- * read, and not cleared. */
+/* Allocates plan->device.values and sets it to zero unless blocks are full or have masks. What
+ * masks leave out is never read. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -216,7 +218,7 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
 }
 
-static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -247,7 +249,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
              : status;
 }
 
-/* Makes plan->device and plan->bsr from counted blocks. */
+/* Makes plan->device and plan->bsr from the counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
                                       const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -269,7 +271,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  /* Holes and duplicates turn a pattern into numbers. */
+  /* With holes or duplicates a pattern needs stored values. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
     MBI_TRY(mbi_extract_allocate_values(plan));
   }
@@ -277,7 +279,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Counts the blocks of each row of blocks, and builds what follows from that. */
+/* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                        mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
@@ -291,7 +293,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
+/* Finds a shape if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -316,7 +318,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -325,7 +327,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* Makes the blocks on the host, which sorts the rows. */
+/* Makes the blocks on the host, where the rows are sorted. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
@@ -334,8 +336,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   mbi_extracted_destroy(plan);
   mbi_device_csr_destroy(context, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
-  plan->cuda = &mbi_bsr_method;
-  status = mbi_plan_take_host_blocks(plan);
+  status = mbi_format_blocks_on_host(plan);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -344,7 +345,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
 }
 
-static merbit_status mbi_extract_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
@@ -368,16 +369,4 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
     return status;
   }
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
-}
-
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
-    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
-
-/* Returns the functions of BSR: for a matrix in blocks, for a CSR where the user asks for
- * blocks, and for a CSR of full blocks where AUTO does. */
-MBI_INTERNAL const mbi_cuda_method *mbi_bsr_method_of(const merbit_plan *plan) {
-  return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
-         : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_extract_method
-                                                  : &mbi_extracted_method;
 }

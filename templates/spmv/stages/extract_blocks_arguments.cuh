@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/stages/extract_blocks.cu, which the host fills.
+// Arguments of the kernels in spmv/stages/extract_blocks.cu, for host and device.
 typedef struct mbk_extract_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;

@@ -8,8 +8,8 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
- * new values to them. */
+/* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
+ * new values to the blocks. */
 
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
@@ -17,19 +17,19 @@ MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* Returns whether the matrix was found to consist of full blocks, and stores a value for each
- * nonzero. */
+/* Returns whether the matrix was found to consist of full blocks and has a stored value for
+ * each nonzero. */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
 }
 
-/* Returns the seconds of a product by blocks; without full blocks, those of the scan. */
+/* Returns the seconds of a product of full blocks. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
   if (!mbi_choose_full(plan)) {
-    return mbi_scan_cost(plan);
+    return HUGE_VAL;
   }
   column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
   return t.vectors + t.gathers +
@@ -44,7 +44,8 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
+/* Makes plan->bsr and plan->device describe `blocks` blocks, and allocates their columns and
+ * offsets. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
                                                   merbit_index_type offset_type) {
@@ -104,8 +105,8 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
- * block. */
+/* Sets plan->device.values to the values at `from`. They come in the order of the CSR and are
+ * stored block by block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
@@ -126,8 +127,8 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
                                  NULL, &arguments);
 }
 
-/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
- * `put`. */
+/* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
+ * CSR. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                                 merbit_status (*put)(merbit_plan *plan,
                                                                      mbi_devptr from)) {
@@ -139,7 +140,7 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  /* On failure, so that the next values find an array of their own size. */
+  /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
@@ -150,11 +151,11 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+/* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -175,7 +176,7 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -187,11 +188,11 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Gives the plan its CSR back, or what is left of it. */
+/* Gives the plan its CSR back, as far as it is still there. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* no blocks were made, or they are gone */
+    return; /* no blocks were made, or they have been destroyed */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
@@ -202,7 +203,3 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
-    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};

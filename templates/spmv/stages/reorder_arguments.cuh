@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/stages/reorder.cu, which the host fills.
+// Arguments of the kernels in spmv/stages/reorder.cu, for host and device.
 typedef struct mbk_reorder_gather_arguments {
   MBK_POINTER(const mbk_i32) order;
   MBK_POINTER(const MBK_VECTOR) from;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/stages/transpose.cu, which the host fills.
+// Arguments of the kernels in spmv/stages/transpose.cu, for host and device.
 typedef struct mbk_transpose_count_arguments {
   MBK_POINTER(const mbk_i32) keys;
   mbk_u32 base;

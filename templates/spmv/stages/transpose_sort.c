@@ -11,8 +11,8 @@
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time; MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each sorts a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -24,7 +24,7 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
   const uint64_t most = tiles < resident ? tiles : resident;
-  uint32_t bits = 1; /* of a column */
+  uint32_t bits = 1; /* of a column index */
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
   t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -36,9 +36,9 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
- * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
- * are written after the sort. */
+/* Lays out in t->space all arrays that the plan does not keep. Returns their size, so that the
+ * caller can allocate that much and call again. Keys are stored where the values will be, as
+ * far as they fit; values are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -68,7 +68,8 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   merbit_status status =
       mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
+  /* An allocation of its own: extraction of blocks releases it. */
+  if (status == MERBIT_OK && value > 0) {
     status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
   }
@@ -129,7 +130,7 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
                            arguments);
 }
 
-/* Writes the rows of entries, where the first pass reads them. */
+/* Writes the row of each entry into the buffer that the first pass reads. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;

@@ -6,11 +6,11 @@
 #include "spmv/plan/plan.h"
 
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
- * the GPU. */
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
+ * converts on the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
-#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
 typedef struct mbi_values_scratch { /* in GPU memory */
@@ -61,7 +61,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* A form by columns reads the values and x, and writes their products. */
+    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -73,7 +73,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-/* ---- Looking at values ------------------------------------------------------------------- */
+/* ---- Search for forms -------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,
@@ -91,8 +91,9 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
                              sizeof search->against);
 }
 
-/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
- * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
+ * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
                                                    mbi_devptr values,
                                                    mbi_values_search *search) {
@@ -136,7 +137,7 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
   mbi_device_release(plan->context, search->columns);
 }
 
-/* Checks the elementwise forms for all values. */
+/* Checks for all values the forms that one value alone can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
   mbi_devptr against = MBI_VALUES_AT(search, against);
@@ -187,7 +188,8 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return status;
 }
 
-/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
+/* Computes search->columns, and completes search->against by whether each nonzero has the value
+ * of its column. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -220,7 +222,8 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
              : status;
 }
 
-/* Finds out whether all values have a form that the sample has not ruled out. */
+/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
+ * tried. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have) {
   *have = 0;
@@ -360,8 +363,8 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-/* Stores plan->device.values in the shortest of `forms` that they have. Needs
- * plan->nonempty. */
+/* Stores plan->device.values in the shortest of `forms` that they have. plan->nonempty must be
+ * set. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/stages/value_forms.cuh, which the host fills.
+// Arguments of the kernels in spmv/stages/value_forms.cuh, for host and device.
 typedef struct mbk_forms_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;

@@ -7,9 +7,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so
- * that their products are not repeatable to the bit; all but thread-private accumulation also
- * use atomics in shared memory. */
+/* Runs the kernels of spmv/study/bsr_study.cu on blocks in the user's order. All of them add to
+ * y by atomics, so their products do not repeat bit for bit. All except thread-private
+ * accumulation also use atomics in shared memory. */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -17,11 +17,12 @@ MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan) {
   return (mbi_bsr_study *)plan->state;
 }
 
-#define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
+#define MBI_BSR_STUDY_THREADS 256 /* threads per block of the kernels that cut and scale */
 
 /* ---- Encode: chunks of blocks ------------------------------------------------------------ */
 
-/* The fastest of its tables 7, 9, 10 and 12; a team needs a thread for each entry. */
+/* Returns the threads per block: the fastest of the report's tables 7, 9, 10 and 12. A team
+ * needs a thread per entry of a block. */
 static int mbi_bsr_study_threads(const merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const int entries = view->block_rows * view->block_cols;
@@ -34,14 +35,15 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
   return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
 }
 
-/* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
+/* Sets the number of chunks, one per thread block: `waves` for each block that is resident. */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
   const int entries = view->block_rows * view->block_cols;
-  const int filled = plan->desc.sigma != 0 ? plan->desc.sigma : own;
+  const int wish = mbi_knob(plan, MBI_KNOB_BSR_STUDY_WAVES);
+  const int waves = wish != 0 ? wish : own;
   uint64_t most;
   s->threads = mbi_bsr_study_threads(plan);
   if (plan->bsr.masks != NULL) {
@@ -58,16 +60,16 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
                     s->threads, view->block_rows, view->block_cols, plan->row->name,
                     plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
   }
-  if (filled < 1 || filled > 64) {
+  if (waves < 1 || waves > 64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
-                    plan->desc.sigma, plan->row->name);
+                    "plan_desc.tuning: waves is %d; method %s fills the GPU 1 to 64 times",
+                    waves, plan->row->name);
   }
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
   }
-  most = (uint64_t)context->device.multiprocessors * (uint64_t)filled *
+  most = (uint64_t)context->device.multiprocessors * (uint64_t)waves *
          (uint64_t)(s->threads < 64 ? 32 : 2048 / s->threads);
   s->chunk_blocks = plan->device.nnz / most + (plan->device.nnz % most != 0);
   s->chunks = s->chunk_blocks == 0 ? 0 : (plan->device.nnz - 1) / s->chunk_blocks + 1;
@@ -138,8 +140,8 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_study_destroy
- * cleans up. */
+/* Creates the state. plan->device holds the offsets and columns of the blocks as a CSR. On
+ * failure the caller runs mbi_bsr_study_destroy. */
 static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
   merbit_status status = mbi_bsr_study_size(plan);
   if (status == MERBIT_OK) {
@@ -196,9 +198,6 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_bsr_study_of(plan)->chunk_blocks < INT32_MAX
-                          ? mbi_bsr_study_of(plan)->chunk_blocks
-                          : INT32_MAX);
   info->block_threads = mbi_bsr_study_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_study_of(plan)->chunks;
 }
@@ -212,8 +211,18 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {
-    sizeof(mbi_bsr_study),  mbi_bsr_study_create, mbi_bsr_study_destroy,  mbi_rows_carry_bytes,
-    mbi_bsr_study_multiply, mbi_bsr_study_info,   mbi_bsr_study_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study),
+                                                           mbi_bsr_study_create,
+                                                           mbi_bsr_study_destroy,
+                                                           mbi_rows_carry_bytes,
+                                                           mbi_bsr_study_multiply,
+                                                           mbi_bsr_study_info,
+                                                           mbi_bsr_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL,
+                                                           "waves"};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/study/bsr_study.cu, which the host fills.
+// Arguments of the kernels in spmv/study/bsr_study.cu, for host and device.
 typedef struct mbk_study_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u32 block_rows;

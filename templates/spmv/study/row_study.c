@@ -5,9 +5,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/row_study.cu. plan_desc.omega: the warp loop's lanes per row, 32 as
- * in the report where it is 0; the rows of a warp of the tiled one, 0: 1. plan_desc.sigma: rows
- * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
+/* Runs the kernels of spmv/study/row_study.cu. By default the warp loop has 32 lanes per row,
+ * which take one row at once, as in the report; the tiled kernel has tiles of 2,024 columns and
+ * one row per warp. */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -15,7 +15,7 @@ MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
   return (mbi_csr_study *)plan->state;
 }
 
-#define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
+#define MBI_TILED_COLUMNS 4096 /* the most; so no larger shared memory must be requested */
 
 /* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
 
@@ -30,11 +30,10 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
       s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
       s->rows > (tiled ? 4 : 16) || s->width < 32 || s->width > MBI_TILED_COLUMNS) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d, omega %d and block_threads %d; method %s takes %s, "
-                    "and multiples "
-                    "of 32 up to 1024",
-                    plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
-                    plan->row->name,
+                    "plan_desc.tuning: %s is %d, %s %d and plan_desc.block_threads %d; method "
+                    "%s takes %s, and multiples of 32 up to 1024",
+                    tiled ? "columns" : "rows", mbi_knob(plan, 0), tiled ? "rows" : "lanes",
+                    mbi_knob(plan, 1), plan->desc.block_threads, plan->row->name,
                     tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
                           : "1 to 16 rows at once, a power of two up to 32 of lanes");
   }
@@ -43,15 +42,17 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
 
 MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
   merbit_status status;
-  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
-  s->lanes = !tiled && wish->omega != 0 ? wish->omega : 32;
-  s->rows = tiled ? wish->omega : wish->sigma;
-  s->rows = s->rows != 0 ? s->rows : 1;
-  s->width = tiled && wish->sigma != 0 ? wish->sigma : 2024;
+  const int lanes = tiled ? 0 : mbi_knob(plan, MBI_KNOB_WARP_LOOP_LANES);
+  const int rows = mbi_knob(plan, tiled ? MBI_KNOB_WARP_TILED_ROWS : MBI_KNOB_WARP_LOOP_ROWS);
+  const int width = tiled ? mbi_knob(plan, MBI_KNOB_WARP_TILED_COLUMNS) : 0;
+  s->threads = block_threads != 0 ? block_threads : 256;
+  s->lanes = lanes != 0 ? lanes : 32;
+  s->rows = rows != 0 ? rows : 1;
+  s->width = width != 0 ? width : 2024;
   status = mbi_row_study_sizes_fit(plan);
   if (status != MERBIT_OK) {
     return status;
@@ -84,7 +85,7 @@ static merbit_status mbi_tiled_cut(merbit_plan *plan) {
                            NULL, &arguments);
 }
 
-/* Numbers of tiles at s->tile_first become the number of each block's first. */
+/* Turns the numbers of tiles at s->tile_first into the number of each block's first tile. */
 static merbit_status mbi_tiled_sum(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
@@ -153,7 +154,7 @@ MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
-/* After a failure mbi_csr_study_destroy cleans up. */
+/* Creates the state. On failure the caller runs mbi_csr_study_destroy. */
 static merbit_status mbi_row_study_create(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
                                        "mbk_tiled_product"};
@@ -185,7 +186,7 @@ MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The loop's counter of rows: a product in flight has its own. */
+/* Returns the bytes of the loop's row counter; each product in flight has its own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
   return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0
                                                                           : sizeof(uint64_t);
@@ -247,9 +248,6 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
 
 static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_csr_study *s = mbi_csr_study_of(plan);
-  const int tiled = mbi_row_study_tiled(plan);
-  info->sigma = tiled ? s->width : s->rows;
-  info->omega = tiled ? s->rows : s->lanes;
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
@@ -265,15 +263,31 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {
-    sizeof(mbi_csr_study),  mbi_row_study_create,
-    mbi_csr_study_destroy,  mbi_row_study_carry_bytes,
-    mbi_warp_loop_multiply, mbi_row_study_info,
-    mbi_row_study_describe, NULL};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {
-    sizeof(mbi_csr_study),   mbi_row_study_create,
-    mbi_csr_study_destroy,   mbi_row_study_carry_bytes,
-    mbi_warp_tiled_multiply, mbi_row_study_info,
-    mbi_row_study_describe,  NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study),
+                                                           mbi_row_study_create,
+                                                           mbi_csr_study_destroy,
+                                                           mbi_row_study_carry_bytes,
+                                                           mbi_warp_loop_multiply,
+                                                           mbi_row_study_info,
+                                                           mbi_row_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL,
+                                                           "rows lanes"};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study),
+                                                            mbi_row_study_create,
+                                                            mbi_csr_study_destroy,
+                                                            mbi_row_study_carry_bytes,
+                                                            mbi_warp_tiled_multiply,
+                                                            mbi_row_study_info,
+                                                            mbi_row_study_describe,
+                                                            NULL,
+                                                            MBI_FORMS_CHEAP,
+                                                            NULL,
+                                                            0,
+                                                            NULL,
+                                                            "columns rows"};
 
 #endif /* MERBIT_STUDY_METHODS */

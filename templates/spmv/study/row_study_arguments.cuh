@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/study/row_study.cu, which the host fills.
+// Arguments of the kernels in spmv/study/row_study.cu, for host and device.
 typedef struct mbk_loop_reset_arguments {
   MBK_POINTER(mbk_u64) counter;
 } mbk_loop_reset_arguments;

@@ -184,7 +184,7 @@ static void shapes_that_are_refused(void **state) {
   merbit_context_destroy(context);
 }
 
-/* What merbit_plan_get_info says of plans that no machine holds. */
+/* merbit_plan_get_info gives the bytes of plans that no machine holds. */
 static void bytes_of_large_plans(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   merbit_plan plan;

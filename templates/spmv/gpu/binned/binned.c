@@ -21,7 +21,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
                            MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Uploads an array of the host. */
+/* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
   MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
@@ -43,11 +43,12 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
       mbi_binned_sum_shared(plan, b->part_groups) > most ||
       mbi_binned_fill_shared(plan) > most) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " groups of products, %" PRIu64
-                    " of them in one part, are too many; lower plan_desc.omega or use another "
-                    "plan_desc.method",
-                    b->groups, b->part_groups);
+    return mbi_fail(
+        plan->context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " groups of products, %" PRIu64
+        " of them in one part, are too many; lower tiles in plan_desc.tuning or use another "
+        "plan_desc.method",
+        b->groups, b->part_groups);
   }
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
@@ -74,9 +75,8 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
- * a word of each strip, and for one of each part and one more; `host` has space for the items
- * too. */
+/* Counts the runs and orders them for phase 1. `groups` and `host` have space for a word per
+ * strip, and for a word per part and one more; `host` also has space for the items. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -130,8 +130,8 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item for each strip and one for each full one; each of an item's groups holds a
-   * nonzero. */
+  /* There is at most one item per strip and one per full item, and each of an item's groups
+   * holds a nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -175,7 +175,7 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* Stores the matrix in strips, in the order found before. */
+/* Stores the matrix in strips, in the order of the runs. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -188,7 +188,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
                             b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  /* The last tile's words are loaded, even those without a nonzero. */
+  /* The last tile's words are all loaded, also those without a nonzero. */
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
@@ -231,8 +231,8 @@ static void mbi_binned_destroy(merbit_plan *plan) {
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
- * 32 bytes. */
+/* Returns the bytes of a product's scratch: the tiles' carries, then the products, which begin
+ * at a multiple of 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -295,8 +295,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
-  info->omega = mbi_binned_of(plan)->warp_tiles;
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
@@ -306,14 +304,14 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
                   "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
-                  " nonzeros, %.1f%% of the slots filled, %d threads",
-                  b->strips, b->strip, b->parts, b->part_nonzeros,
+                  " nonzeros, %d tiles a warp, %.1f%% of the slots filled, %d threads",
+                  b->strips, b->strip, b->parts, b->part_nonzeros, b->warp_tiles,
                   slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
                   mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Products are written and read; reads and writes mixed reach
- * three quarters of the rate. */
+/* Returns the seconds of a product. Products are written and read; mixed reads and writes reach
+ * three quarters of the bandwidth. */
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
@@ -321,4 +319,6 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
-    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL,
+    "strip tiles"};

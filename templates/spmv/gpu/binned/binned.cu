@@ -1,11 +1,11 @@
-// Binned product: y = alpha A x + beta y in two phases, each with its random accesses in shared
-// memory, for matrices whose gathers of x would miss the caches.
+// BINNED: y = alpha A x + beta y in two phases, for matrices whose gathers of x would miss the
+// caches. Both phases have their random accesses in shared memory.
 //
 // Data: a strip is MBK_STRIP consecutive columns. A part is MBK_PART_TILES tiles of consecutive
 // nonzeros. A run is the nonzeros of one part in one strip, padded to groups of MBK_GROUP slots
 // (32 bytes of products). Work: in phase 1 a block takes the runs of a strip, whose x is in
 // shared memory, and writes each group of products to its part. In phase 2 a block loads a
-// part's products into shared memory, where each nonzero knows its place, and adds them up by a
+// part's products into shared memory, where each nonzero has a place, and adds them up by a
 // segmented scan.
 //
 // Source: propagation blocking (Beamer, Asanovic, Patterson, IPDPS 2017) and the two-phase
@@ -32,7 +32,7 @@
 
 #define MBK_IN_FLIGHT 4 // packs that a thread has in flight
 
-// Only phase 2 knows rows.
+// Values stored per row are applied in phase 2, because phase 1 has no rows.
 #if MBK_BY_ROW
 #define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #else
@@ -41,8 +41,8 @@
 
 #include "spmv/gpu/binned/binned_arguments.cuh"
 
-// Phase 1: multiplies. Item i is the groups items[3 i + 1] to items[3 i + 2] of strip items[3
-// i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
+// Phase 1: multiplies. Item i consists of groups items[3 i + 1] to items[3 i + 2] of strip
+// items[3 i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_multiply(MBK_GRID_CONSTANT mbk_binned_multiply_arguments a) {
   MBK_SCALARS_OF(a);
@@ -104,7 +104,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// Adds up a warp's tile, of which a lane has MBK_STEPS consecutive nonzeros, and commits the
+// Adds up a warp's tile, of which each lane has MBK_STEPS consecutive nonzeros, and writes the
 // rows that end in it. The first of them goes to firsts[tile] instead, and the carry-out to
 // tails[tile]. `sums` has space for the sum of each nonzero.
 MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
@@ -126,7 +126,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
     sum = MBK_ADD(sum, product[i]);
     if (ends >> i & 1) {
       if (at == ended - own) {
-        head = sum; // lanes before may hold a part of this row
+        head = sum; // earlier lanes may hold a part of this row
       } else {
         sums[at] = sum;
       }
@@ -134,7 +134,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
       sum = MBK_ZERO;
     }
   }
-  // Add up, for each lane, the open row's parts of the lanes before it.
+  // Add up, for each lane, the parts of the open row in the lanes before it.
   bool closed = own > 0;
 #pragma unroll
   for (int d = 1; d < 32; d <<= 1) {
@@ -188,7 +188,7 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
 }
 #endif
 
-// Phase 2: adds up; mbk_scan_fixup follows. Launch: one block per part. Shared:
+// Phase 2: adds up the products; mbk_scan_fixup follows. Launch: one block per part. Shared:
 // MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest
 // part].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/binned/binned.cu, which the host fills.
+// Arguments of the kernels in spmv/gpu/binned/binned.cu, for host and device.
 typedef struct mbk_binned_multiply_arguments {
   MBK_POINTER(const mbk_u32) items;
   MBK_POINTER(const mbk_u16) strip_col;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/binned/build.cuh, which the host fills.
+// Arguments of the kernels in spmv/gpu/binned/build.cuh, for host and device.
 typedef struct mbk_binned_count_arguments {
   MBK_POINTER(const mbk_i32) col_ind;
   mbk_u64 nnz;

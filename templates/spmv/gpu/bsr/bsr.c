@@ -6,8 +6,8 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
-/* Block products on the host: builds the tiles of blocks, places new values, launches the
- * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+/* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
+ * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both stay: new values are placed by the first. */
+ * of lanes. Both are kept: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -109,8 +109,8 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                                     t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order that products read. An array of the
- * plan's own is then released. */
+/* Copies the blocks in plan->device.values into the order in which products read them. Releases
+ * an array that the plan owns. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -189,8 +189,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
- * caller runs mbi_bsr_destroy. */
+/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
+ * failure the caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -283,8 +283,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
-  info->omega = mbi_bsr_tiles_of(plan)->slots;
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
@@ -300,7 +298,3 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "",
                   t->threads);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

@@ -1,5 +1,5 @@
-// Builds the tiles of blocks on the GPU from the block rows, the block columns and the blocks
-// as given. Included by spmv/gpu/bsr/bsr.cu.
+// Builds the tiles of blocks on the GPU from the offsets and columns of the blocks and their
+// entries. spmv/gpu/bsr/bsr.cu includes this file.
 #ifndef MBK_TILE_BLOCKS
 #error "include spmv/gpu/bsr/tile.cuh before"
 #endif
@@ -44,7 +44,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// Entry `e` of the MBK_GROUP_ENTRIES of a lane's group.
+// The position of entry `e` of the MBK_GROUP_ENTRIES of a lane's group.
 struct mbk_bsr_entry {
   mbk_u64 block;
   mbk_u32 offset; // in the block as given

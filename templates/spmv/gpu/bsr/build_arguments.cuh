@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/bsr/build.cuh, which the host fills.
+// Arguments of the kernels in spmv/gpu/bsr/build.cuh, for host and device.
 typedef struct mbk_bsr_schedule_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/cb/cb.cu, which the host fills.
+// Arguments of the kernels in spmv/gpu/cb/cb.cu, for host and device.
 typedef struct mbk_cb_product_arguments {
   MBK_POINTER(const mbk_u64) task_block;
   MBK_POINTER(const mbk_u32) task_target;

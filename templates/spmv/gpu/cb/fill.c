@@ -2,7 +2,7 @@
 #include "matrix/matrix.h"
 #include "spmv/gpu/cb/cb.h"
 
-/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+/* Fills CB-SpMV's blocks and assigns the strips to warps. spmv/gpu/cb/build.c describes the
  * storage. */
 
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
@@ -132,10 +132,10 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-/* Parts of a strip at most: the fix-up adds them one after the other. */
+/* The most parts of a strip: the fix-up adds them up one after the other. */
 #define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* a shorter part costs more in the fix-up than it gains */
 
 /* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
@@ -220,7 +220,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   }
 }
 
-/* ---- The whole --------------------------------------------------------------------------- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
@@ -321,7 +321,7 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return status;
 }
 
-/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
+/* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
  * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,

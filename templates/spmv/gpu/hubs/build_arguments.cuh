@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/hubs/build.cuh, which the host fills.
+// Arguments of the kernels in spmv/gpu/hubs/build.cuh, for host and device.
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;

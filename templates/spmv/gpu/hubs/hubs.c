@@ -18,12 +18,12 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_KILOBYTES                                                                     \
-  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+/* Kilobytes of x in shared memory; the rest of it serves as L1. */
+#define MBI_HUBS_KILOBYTES 160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
-  const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
+  const int wish = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
+  const uint64_t bytes = 1024 * (uint64_t)(wish != 0 ? wish : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
@@ -31,30 +31,32 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
+  const int steps = mbi_knob(plan, MBI_KNOB_HUBS_STEPS);
+  const int kilobytes = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
   s->pack = mbi_scan_widest(plan->type);
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
+  s->steps = steps != 0 ? steps : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
   h->capacity = mbi_hubs_capacity(plan);
-  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+  if (kilobytes < 0 || kilobytes > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
-        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
-        MBI_HUBS_THREADS);
+        "plan_desc.tuning: steps is %d, kilobytes %d and plan_desc.block_threads %d; use a "
+        "multiple of %d up to 32, up to 224 kilobytes of hubs, and a multiple of 32 up to %d",
+        steps, kilobytes, plan->desc.block_threads, s->pack, MBI_HUBS_THREADS);
   }
   s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
   if (s->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    "%" PRIu64 " nonzeros make %" PRIu64
+                    " tiles; raise steps in plan_desc.tuning",
                     plan->device.nnz, s->tiles);
   }
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
@@ -101,8 +103,8 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
-  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
-   * would cost as much as a product. */
+  /* The codes overwrite the counts, and the number of hubs overwrites the first bin after them:
+   * an allocation would take as long as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
@@ -205,11 +207,6 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
-MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
-  mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
-}
-
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size,
                   "%" PRIu64 " tiles of 32 x %d, %" PRIu32
@@ -220,16 +217,18 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   mbi_scan_of(plan)->threads);
 }
 
-/* Returns the seconds of a product. Where rows are short, one block to a multiprocessor loses by
- * them what hubs save (a star, ones in f64 on an H200: 224 us where the scan takes 206). */
+/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
+ * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
              ? t.vectors + t.stream +
                    t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
-             : mbi_scan_cost(plan);
+             : HUGE_VAL;
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
-    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_scan_info,   mbi_hubs_describe,  NULL,
+    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL,
+    "steps kilobytes"};

@@ -1,5 +1,5 @@
-// Copies of X and Y by rows, for vectors in column order. Included by spmv/gpu/many/many.cu and
-// spmv/gpu/many/rows.cu.
+// Copies of X and Y by rows, for vectors in column order. spmv/gpu/many/many.cu and
+// spmv/gpu/many/rows.cu include this file.
 #ifndef MBK_CHUNKS
 #error "include spmv/gpu/many/lane.cuh before"
 #endif
@@ -30,7 +30,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_GRID_CONSTANT mbk_many_collect_a
   }
 }
 
-// Commits the sums of all rows to Y, column by column. Launch: any grid of 256 threads.
+// Writes all rows of Y, column by column, from the copy by rows. Launch: any grid of 256
+// threads.
 MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_GRID_CONSTANT mbk_many_spread_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);

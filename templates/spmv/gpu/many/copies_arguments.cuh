@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/many/copies.cuh, which the host fills.
+// Arguments of the kernels in spmv/gpu/many/copies.cuh, for host and device.
 typedef struct mbk_many_collect_arguments {
   MBK_POINTER(const MBK_VECTOR) x;
   mbk_u64 ldx, cols;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/many/rows.cu, which the host fills.
+// Arguments of the kernels in spmv/gpu/many/rows.cu, for host and device.
 typedef struct mbk_rows_many_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;

@@ -1,5 +1,5 @@
-// Builds TILE, the schedule of MERBIT, on the GPU. Included by spmv/gpu/merbit/merbit.cu, which
-// describes its arrays.
+// Builds TILE, the schedule of MERBIT, on the GPU. spmv/gpu/merbit/merbit.cu includes this file
+// and describes the arrays.
 #ifndef MBK_TILE_STEPS
 #error "include spmv/gpu/merbit/merbit.cu, which opens with the list of macros"
 #endif

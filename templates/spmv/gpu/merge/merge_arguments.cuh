@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/merge/merge.cu, which the host fills.
+// Arguments of the kernels in spmv/gpu/merge/merge.cu, for host and device.
 typedef struct mbk_merge_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(mbk_u64) chunk_row;

@@ -1,10 +1,10 @@
-// Lanes per row: y = alpha A x + beta y straight from CSR.
+// ROWS: y = alpha A x + beta y straight from CSR, with several lanes per row.
 //
 // Data: CSR as it is; nothing is built. Work: MBK_LANES neighbouring lanes of a warp own a row.
-// Each takes every MBK_LANES-th nonzero, MBK_UNROLL of them in flight; shuffles add the lanes
-// up, and the first lane commits the row.
+// Each lane takes every MBK_LANES-th nonzero and has MBK_UNROLL of them in flight. Shuffles add
+// up the lanes' sums, and the first lane writes the row.
 //
-// Source: the vector kernel of Bell and Garland, SC09, with the lanes per row a constant.
+// Source: the vector kernel of Bell and Garland, SC09, with a constant number of lanes per row.
 #ifndef MBK_LANES
 #error "define MBK_LANES: lanes per row, a power of two up to 32"
 #endif
@@ -28,7 +28,7 @@
 
 #include "spmv/gpu/rows/rows_arguments.cuh"
 
-// The product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
+// Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_rows_product(MBK_GRID_CONSTANT mbk_rows_product_arguments a) {
   MBK_VECTOR *const y = a.y;
@@ -43,8 +43,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   if (row < a.rows && !MBK_VANISHES(alpha)) {
     const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
-    // Count the nonzeros from `at` on downwards: adding to an offset near the end of 32 bits
-    // would overflow.
+    // Count down the nonzeros that are left: adding to an offset near 2^31 could overflow.
     MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
     for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];

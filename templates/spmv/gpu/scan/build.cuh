@@ -1,5 +1,5 @@
-// Builds the schedule of tiles of nonzeros on the GPU: row_ends and tile_row, as
-// spmv/gpu/scan/scan.cu describes them. One warp builds one tile.
+// Builds SCAN's schedule on the GPU: row_ends and tile_row, which spmv/gpu/scan/scan.cu
+// describes. One warp builds one tile.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/scan/fixup.cuh, which the host fills.
+// Arguments of the kernels in spmv/gpu/scan/fixup.cuh, for host and device.
 typedef struct mbk_scan_fixup_arguments {
   MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;

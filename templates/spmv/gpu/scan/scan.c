@@ -27,7 +27,8 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* Gets the kernels of tiles whose rows cross them from the plan's program. */
+/* Gets from the plan's program the kernels that build the schedule and fix up rows across
+ * tiles. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
@@ -98,7 +99,8 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. The kernels must have been
+ * loaded. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -116,7 +118,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes block_start. Needs the schedule. */
+/* Computes block_start. The schedule must have been built. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbk_scan_cut_arguments arguments;
@@ -154,7 +156,7 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+/* Returns the number of parts of x'A x that a product of the plan computes; 0 if it computes
  * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
@@ -170,8 +172,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
- * `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
+ * writes empty rows. `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -199,7 +201,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       stream, &arguments, how);
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -275,8 +277,6 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  info->sigma = s->steps;
-  info->omega = 32;
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
@@ -290,7 +290,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product. To look values up is slower here than to stream them. */
+/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
@@ -300,6 +300,16 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   return seconds;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
-    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
-    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
+                                                      mbi_scan_create,
+                                                      mbi_scan_destroy,
+                                                      mbi_scan_carry_bytes,
+                                                      mbi_scan_multiply,
+                                                      mbi_scan_info,
+                                                      mbi_scan_describe,
+                                                      NULL,
+                                                      MBI_FORMS_ALL & ~MBI_FORMS_SLOW,
+                                                      mbi_scan_cost,
+                                                      0,
+                                                      NULL,
+                                                      "steps whole"};

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/scan/scan.cu, which the host fills.
+// Arguments of the kernels in spmv/gpu/scan/scan.cu, for host and device.
 typedef struct mbk_scan_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;

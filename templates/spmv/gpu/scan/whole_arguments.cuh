@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/scan/whole.cu, which the host fills.
+// Arguments of the kernels in spmv/gpu/scan/whole.cu, for host and device.
 typedef struct mbk_scan_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   MBK_POINTER(const mbk_u32) tile_row;

@@ -1,9 +1,9 @@
 // Builds sliced storage on the GPU in three kernels: the order of rows, the width of each
-// slice, the copy of columns and values. Included by spmv/gpu/sliced/sliced.cu.
+// slice, the copy of columns and values. spmv/gpu/sliced/sliced.cu includes this file.
 #ifndef MBK_WINDOW
 #error "include spmv/gpu/sliced/sliced.cu, which opens with the list of macros"
 #endif
-#define MBK_AHEAD 4 // columns that a lane loads together
+#define MBK_AHEAD 4 // columns that a lane loads at once
 
 #include "spmv/gpu/sliced/build_arguments.cuh"
 
@@ -68,7 +68,7 @@ MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_a
 #endif
     const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);
     for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {
-      // The last column is repeated after the row's end, which changes nothing.
+      // After the row's end the last column is repeated, which changes nothing.
       mbk_u32 column[MBK_AHEAD];
 #pragma unroll
       for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {

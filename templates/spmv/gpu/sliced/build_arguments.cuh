@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/sliced/build.cuh, which the host fills.
+// Arguments of the kernels in spmv/gpu/sliced/build.cuh, for host and device.
 typedef struct mbk_sliced_order_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;

@@ -1,4 +1,4 @@
-// Arguments of the kernels of spmv/gpu/sliced/sliced.cu, which the host fills.
+// Arguments of the kernels in spmv/gpu/sliced/sliced.cu, for host and device.
 typedef struct mbk_sliced_product_arguments {
   MBK_POINTER(const mbk_u32) slice_start, column_start;
   MBK_POINTER(const mbk_u16) pages;
