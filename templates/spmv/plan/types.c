@@ -26,8 +26,8 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
                            ? sizeof(mbi_devptr)
                        : plan->desc.semiring == MERBIT_SEMIRING_PLUS_TIMES
                            ? mbi_type_size(mbi_plan_accumulator(plan))
-                       : plan->type == MERBIT_F32 ? sizeof((const mbi_scalar *)scalar)->f32
-                                                  : sizeof((const mbi_scalar *)scalar)->f64;
+                       : plan->type == MERBIT_F32 ? sizeof(((const mbi_scalar *)scalar)->f32)
+                                                  : sizeof(((const mbi_scalar *)scalar)->f64);
   memcpy(&made, scalar, bytes);
   return made;
 }
