@@ -147,20 +147,20 @@ MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address
  * the last part has arrived, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
                                              const void *source, size_t bytes) {
-  merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
-  status = mbi_device_check(context, context->device.driver.memcpy_htod(target, source, bytes),
-                            "cuMemcpyHtoD", "uploading to the GPU");
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_device_check(context, context->device.driver.memcpy_htod(target, source, bytes),
+                           "cuMemcpyHtoD", "uploading to the GPU"));
+  return mbi_device_synchronize(context, NULL);
 }
 
 MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *target,
                                                mbi_devptr source, size_t bytes) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   return mbi_device_check(context, context->device.driver.memcpy_dtoh(target, source, bytes),
                           "cuMemcpyDtoH", "downloading from the GPU");
@@ -169,22 +169,22 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
 /* Copies within GPU memory. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
                                            mbi_devptr source, size_t bytes) {
-  merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
-  status = mbi_device_check(context, context->device.driver.memcpy_dtod(target, source, bytes),
-                            "cuMemcpyDtoD", "copying in GPU memory");
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_device_check(context, context->device.driver.memcpy_dtod(target, source, bytes),
+                           "cuMemcpyDtoD", "copying in GPU memory"));
+  return mbi_device_synchronize(context, NULL);
 }
 
 /* Enqueues a copy within GPU memory. */
 MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
                                                  mbi_devptr source, size_t bytes,
                                                  void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   return mbi_device_check(
       context, context->device.driver.memcpy_dtod_async(target, source, bytes, stream),
@@ -193,9 +193,9 @@ MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_de
 
 MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
                                            size_t bytes, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   return mbi_device_check(context,
                           context->device.driver.memset_d8_async(target, 0, bytes, stream),
