@@ -40,11 +40,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
                     (int)desc->vector_memory, (int)desc->scalar_memory);
   }
   if (desc->block_rows != 0 || desc->block_cols != 0) {
-    const merbit_status status = mbi_block_check(context, "plan_desc", desc->block_rows,
-                                                 desc->block_cols, MERBIT_BLOCK_ROW_MAJOR);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_block_check(context, "plan_desc", desc->block_rows, desc->block_cols,
+                            MERBIT_BLOCK_ROW_MAJOR));
   }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,

@@ -79,9 +79,9 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
  * would be copied twice. */
 static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
                                      const void *from, void *to, int64_t count, void *stream) {
-  const merbit_status status = mbi_vector_check(plan, call, from, to, count);
-  if (status != MERBIT_OK || count == 0) {
-    return status;
+  MBI_TRY(mbi_vector_check(plan, call, from, to, count));
+  if (count == 0) {
+    return MERBIT_OK;
   }
   if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory != MERBIT_MEMORY_HOST) {
     return mbi_vector_move_cuda(plan, call, restore, from, to, count, stream);

@@ -90,21 +90,16 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   void *function = NULL;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
-                                 &csr->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    csr->owns_col_ind = 1;
-    csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(view->col_ind);
-    arguments.nnz = nnz;
-    arguments.narrow = csr->col_ind;
-    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
-                               MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_narrow", &function));
+  MBI_TRY(mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+                              &csr->col_ind));
+  csr->owns_col_ind = 1;
+  csr->bytes += (uint64_t)nnz * sizeof(int32_t);
+  arguments.wide = mbi_device_address(view->col_ind);
+  arguments.nnz = nnz;
+  arguments.narrow = csr->col_ind;
+  return mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
+                           MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
 MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,

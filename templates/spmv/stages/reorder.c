@@ -59,13 +59,8 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   const double start = mbi_seconds();
   merbit_matrix *made = NULL;
   void *places = NULL;
-  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_permute(context, from, r->order, &made, &places);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_order_create(context, from, plan->desc.reordering, &r->order));
+  MBI_TRY(mbi_matrix_permute(context, from, r->order, &made, &places));
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
   if (r->places != NULL) { /* the places of a transpose */
@@ -212,9 +207,9 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
  * return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
-  const merbit_status status =
-      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  MBI_TRY(
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL));
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */

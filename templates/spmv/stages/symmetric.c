@@ -138,19 +138,16 @@ static void mbi_symmetric_release(merbit_plan *plan) {
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
-  merbit_status status = MERBIT_OK;
   if (!fits) {
-    status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-                                  &half->places);
+    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
+                                 &half->places));
     half->full.symmetry = host->symmetry;
   }
-  if (status == MERBIT_OK) {
-    half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
-  }
-  if (status == MERBIT_OK && !half->direct && !fits) {
+  half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
+  if (!half->direct && !fits) {
     mbi_symmetric_release(plan);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further

@@ -155,7 +155,6 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   mbk_transpose_count_arguments count_arguments;
   mbk_transpose_scan_arguments sums;
   mbk_transpose_move_arguments move_arguments;
-  merbit_status status;
   count_arguments.keys = keys;
   count_arguments.base = base;
   count_arguments.nnz = nnz;
@@ -163,15 +162,13 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   count_arguments.mask = mask;
   count_arguments.chunk = t->chunk;
   count_arguments.counts = t->counts;
-  status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
-                                MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    sums.counts = t->counts;
-    sums.blocks = t->blocks;
-    sums.totals = t->totals;
-    status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
-                                  warps * place, &sums);
-  }
+  MBI_TRY(mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
+                               MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments));
+  sums.counts = t->counts;
+  sums.blocks = t->blocks;
+  sums.totals = t->totals;
+  MBI_TRY(mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
+                               warps * place, &sums));
   move_arguments.keys = keys;
   move_arguments.base = base;
   move_arguments.nnz = nnz;
@@ -185,12 +182,10 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   move_arguments.keys_to = t->keys[to];
   move_arguments.rows_to = t->rows[to];
   move_arguments.places_to = t->places[to];
-  return status == MERBIT_OK
-             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
-                                    (MBI_TRANSPOSE_DIGITS + warps) * place +
-                                        MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
-                                    &move_arguments)
-             : status;
+  return mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+                              (MBI_TRANSPOSE_DIGITS + warps) * place +
+                                  MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
+                              &move_arguments);
 }
 
 /* Turns the sorted keys into row offsets. */

@@ -46,16 +46,12 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
-  merbit_status status;
   s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   s->lanes = !tiled && wish->omega != 0 ? wish->omega : 32;
   s->rows = tiled ? wish->omega : wish->sigma;
   s->rows = s->rows != 0 ? s->rows : 1;
   s->width = tiled && wish->sigma != 0 ? wish->sigma : 2024;
-  status = mbi_row_study_sizes_fit(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_row_study_sizes_fit(plan));
   block_rows = (uint64_t)(s->threads / s->lanes * s->rows);
   s->blocks = plan->device.rows / block_rows + (plan->device.rows % block_rows != 0);
   resident = (uint64_t)plan->context->device.multiprocessors * (uint64_t)(2048 / s->threads);
@@ -113,32 +109,22 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
 static merbit_status mbi_tiled_encode(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t),
-                                             "first tiles", &s->tile_first);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, s->blocks * sizeof(uint32_t), "blocks of mixed rows",
-                                 &s->mixed);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_tiled_cut(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_tiled_sum(plan);
-  }
-  if (status == MERBIT_OK && s->tiles > 0) {
-    status = mbi_device_allocate(context, s->tiles * sizeof(uint32_t), "tiles of columns",
-                                 &s->tile_col);
-    if (status == MERBIT_OK) {
-      status = mbi_tiled_cut(plan);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(context, NULL);
-    }
+  MBI_TRY(mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t), "first tiles",
+                              &s->tile_first));
+  MBI_TRY(mbi_device_allocate(context, s->blocks * sizeof(uint32_t), "blocks of mixed rows",
+                              &s->mixed));
+  MBI_TRY(mbi_tiled_cut(plan));
+  MBI_TRY(mbi_tiled_sum(plan));
+  if (s->tiles > 0) {
+    MBI_TRY(mbi_device_allocate(context, s->tiles * sizeof(uint32_t), "tiles of columns",
+                                &s->tile_col));
+    MBI_TRY(mbi_tiled_cut(plan));
+    MBI_TRY(mbi_device_synchronize(context, NULL));
   }
   plan->schedule_bytes =
       (s->blocks + 1) * sizeof(uint64_t) + (s->blocks + s->tiles) * sizeof(uint32_t);
   plan->stream_bytes += plan->schedule_bytes;
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -160,22 +146,19 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_row_study_size(plan);
   int i;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_row_study_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_row_study_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program);
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i], &s->kernels[i]);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program));
+  for (i = 0; i < 2; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i],
+                               &s->kernels[i]));
   }
-  return status == MERBIT_OK && tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : status;
+  return tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
@@ -199,12 +182,11 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_csr_study *s = mbi_csr_study_of(plan);
   mbk_loop_reset_arguments reset;
   mbk_loop_product_arguments arguments;
-  merbit_status status;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
   reset.counter = carries;
-  status = mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset);
+  MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
@@ -214,10 +196,8 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.rows = plan->device.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  return status == MERBIT_OK
-             ? mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
-                               s->threads, 0, stream, &arguments)
-             : status;
+  return mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
+                         s->threads, 0, stream, &arguments);
 }
 
 static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,

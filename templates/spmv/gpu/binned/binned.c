@@ -85,43 +85,28 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   mbk_binned_count_arguments count_arguments;
   mbk_binned_total_arguments total_arguments;
   mbk_binned_offsets_arguments offsets_arguments;
-  merbit_status status;
   count_arguments.col_ind = plan->device.col_ind;
   count_arguments.nnz = plan->device.nnz;
   count_arguments.strips = strips;
   count_arguments.runs = b->runs;
   count_arguments.part_groups = groups;
-  status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
-                             (b->strips + 1) * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_parts(plan, host);
-  }
-  if (status == MERBIT_OK) {
-    total_arguments.runs = b->runs;
-    total_arguments.strips = strips;
-    total_arguments.parts = b->parts;
-    total_arguments.groups = groups;
-    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_strips(plan, host, host + b->strips);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
-  }
+  MBI_TRY(mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
+                            (b->strips + 1) * sizeof(uint32_t), &count_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_parts(plan, host));
+  total_arguments.runs = b->runs;
+  total_arguments.strips = strips;
+  total_arguments.parts = b->parts;
+  total_arguments.groups = groups;
+  MBI_TRY(mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_strips(plan, host, host + b->strips));
+  MBI_TRY(mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t)));
   offsets_arguments.runs = b->runs;
   offsets_arguments.strips = strips;
   offsets_arguments.parts = b->parts;
   offsets_arguments.strip_start = groups;
-  return status == MERBIT_OK
-             ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
-             : status;
+  return mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments);
 }
 
 /* Allocates the runs and their order. */
@@ -134,15 +119,12 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
-  merbit_status status =
-      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
-                                "the items of a plan", &host);
-  }
+  merbit_status status;
+  MBI_TRY(
+      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
+  MBI_TRY(mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups));
+  status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
+                              "the items of a plan", &host);
   if (status == MERBIT_OK) {
     status = mbi_binned_place(plan, groups, (uint32_t *)host);
   }
@@ -182,23 +164,17 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   const uint64_t value_bytes = mbi_value_bytes(plan);
   const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t streams =
+      slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
                             b->groups * sizeof(uint32_t), places};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
+  MBI_TRY(mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes));
   /* The last tile's words are all loaded, also those without a nonzero. */
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
-  }
-  if (status == MERBIT_OK) {
-    const uint64_t streams =
-        slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
-    plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
-    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
-    status = mbi_binned_fill(plan, 0);
-  }
-  return status;
+  MBI_TRY(mbi_device_zero(context, b->places + places - last, (size_t)last, NULL));
+  plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
+  plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
+  return mbi_binned_fill(plan, 0);
 }
 
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
@@ -248,7 +224,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   mbk_binned_multiply_arguments multiply_arguments;
   mbk_binned_sum_arguments sum_arguments;
-  merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
@@ -262,12 +237,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   multiply_arguments.products = products;
   multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
   multiply_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how));
   sum_arguments.part_start = b->part_start;
   sum_arguments.products = products;
   sum_arguments.places = b->places;
@@ -282,13 +254,11 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   sum_arguments.tiles = s->tiles;
   sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
-  return status == MERBIT_OK
-             ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                     overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN)
-             : status;
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how));
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                               overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

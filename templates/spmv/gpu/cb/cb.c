@@ -256,7 +256,6 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
   mbk_cb_product_arguments arguments;
-  merbit_status status;
   arguments.task_block = cb->task_block;
   arguments.task_target = cb->task_target;
   arguments.words = cb->words;
@@ -271,13 +270,12 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments.tasks = cb->tasks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
-                           (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-                           (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
-                           stream, &arguments);
-  return status == MERBIT_OK && cb->splits > 0
-             ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
-             : status;
+  MBI_TRY(mbi_plan_launch(plan, cb->product, "mbk_cb_product",
+                          (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
+                          (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
+                          &arguments));
+  return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
+                        : MERBIT_OK;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -198,7 +198,6 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   mbk_merbit_product_arguments product_arguments;
   mbk_merbit_fixup_arguments fixup_arguments;
-  merbit_status status;
   product_arguments.tile_x = m->tile_x;
   product_arguments.tile_y = m->tile_y;
   product_arguments.lane_desc = m->lane_desc;
@@ -212,12 +211,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   product_arguments.carry_out = carry_out;
   product_arguments.alpha = mbi_plan_scalar(plan, alpha);
   product_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch(
-      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
-      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+                            m->threads, mbi_merbit_product_shared(m, plan->type), stream,
+                            &product_arguments));
   fixup_arguments.row_ptr = plan->device.row_ptr;
   fixup_arguments.tile_y = m->tile_y;
   fixup_arguments.carry_first = carries;
