@@ -14997,6 +14997,16 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return MERBIT_OK;
 }
 
+/* Translates the whole source, which must be a number. */
+static merbit_status mbi_expression_whole(mbi_expression *e) {
+  mbi_expression_next(e);
+  MBI_TRY(mbi_expression_choice(e));
+  if (e->length > 0) {
+    return mbi_expression_refuse(e, "stands where an operator should be");
+  }
+  return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
+}
+
 /* Checks `source`, which messages call `what`, and writes its translation to
  * text[MBI_EXPRESSION_SIZE]. `type` is the type of the numbers, `number` that type's name in
  * kernels. `names`, ended by NULL, lists the names that `source` may use; in kernels they have
@@ -15019,14 +15029,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
     return mbi_fail(context, MERBIT_TOO_LARGE, "%s has more than %d characters", what,
         MBI_EXPRESSION_TEXT);
   }
-  mbi_expression_next(&e);
-  status = mbi_expression_choice(&e);
-  if (status == MERBIT_OK && e.length > 0) {
-    status = mbi_expression_refuse(&e, "stands where an operator should be");
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_expression_want(&e, 0, MBI_OPERAND_NUMBER);
-  }
+  status = mbi_expression_whole(&e);
   if (status != MERBIT_OK) {
     text[0] = '\0';
   }
@@ -20032,32 +20035,25 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   int64_t windows = 0, runs = 0;
   void *memory;
   int task;
-  merbit_status status;
   for (task = 0; task < plan->tasks; task++) {
     sorted->shares[task].window = windows;
     sorted->shares[task].run = runs;
     windows += sorted->shares[task].windows;
     runs += sorted->shares[task].runs;
   }
-  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
-      "the windows of sorted rows", &memory);
+  MBI_TRY(mbi_allocate_array(context, windows, sizeof *sorted->windows,
+      "the windows of sorted rows", &memory));
   sorted->windows = (mbi_sorted_window *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
-        &memory);
-    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
-        "the numbers of sorted rows", &memory);
-    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
-        sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
-    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
-  }
-  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+  MBI_TRY(mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+      &memory));
+  sorted->runs = (mbi_sorted_run *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+      "the numbers of sorted rows", &memory));
+  sorted->row_id = (uint16_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+      sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
+  sorted->col_ind = (int32_t *)memory;
+  return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
 /* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs
@@ -23492,6 +23488,21 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
+/* Fails with the sentence on the first bad entry of device arrays, in which a kernel has found
+ * one. */
+static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
+  merbit_view host;
+  merbit_status status = mbi_view_download(context, view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  mbi_host_view_release(context, &host);
+  MBI_TRY(status);
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+      "the device arrays changed while they were checked; keep them "
+      "unchanged until the plan is destroyed");
+}
+
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
  * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
  * of a transpose, will use it. */
@@ -23501,42 +23512,20 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   uint32_t found = 0;
   int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
-  if (status == MERBIT_OK) {
-    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-    status =
-        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(view->row_ptr);
-    arguments.col_ind = mbi_device_address(view->col_ind);
-    arguments.rows = rows;
-    arguments.cols = view->cols;
-    arguments.nnz = nnz;
-    arguments.bad = csr->scratch;
-    status = mbi_device_launch(context, function, "mbk_arrays_check",
-        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
-  }
-  if (status == MERBIT_OK && found != 0) {
-    merbit_view host;
-    status = mbi_view_download(context, view, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_view_check_arrays(context, &host);
-    }
-    mbi_host_view_release(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
-          "the device arrays changed while they were checked; keep them "
-          "unchanged until the plan is destroyed");
-    }
-  }
-  return status;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
+  csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
+  MBI_TRY(mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch));
+  MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
+  arguments.row_ptr = mbi_device_address(view->row_ptr);
+  arguments.col_ind = mbi_device_address(view->col_ind);
+  arguments.rows = rows;
+  arguments.cols = view->cols;
+  arguments.nnz = nnz;
+  arguments.bad = csr->scratch;
+  MBI_TRY(mbi_device_launch(context, function, "mbk_arrays_check",
+      mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &found, csr->scratch, sizeof found));
+  return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
 static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
@@ -23580,12 +23569,25 @@ static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit
   return MERBIT_OK;
 }
 
+/* Checks the caller's arrays unless `unchecked`, makes columns of 32 bits if theirs have 64,
+ * and waits. */
+static merbit_status mbi_device_csr_prepare(merbit_context *context, const merbit_view *view,
+    const mbi_program *program, int unchecked, mbi_device_csr *csr) {
+  if (!unchecked) {
+    MBI_TRY(mbi_device_csr_check(context, view, program, csr));
+  }
+  if (view->index_type == MERBIT_INDEX_64) {
+    MBI_TRY(mbi_device_csr_narrow(context, view, program, csr));
+  }
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   const void *arrays[3];
   mbi_program program;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   const int narrow = view->index_type == MERBIT_INDEX_64;
   int i;
   arrays[0] = view->row_ptr;
@@ -23598,30 +23600,16 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
           "GPU; give device pointers, or MERBIT_MEMORY_HOST", arrays[i]);
     }
   }
-  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_types_check_address(context, "view.values", view->value_type, view->values));
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
   if (unchecked && !narrow) {
     return MERBIT_OK;
   }
-  status =
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (!unchecked) {
-    status = mbi_device_csr_check(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK && narrow) {
-    status = mbi_device_csr_narrow(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  MBI_TRY(
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
+  status = mbi_device_csr_prepare(context, view, &program, unchecked, csr);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -23852,37 +23840,22 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   void *bin = NULL;
   mbk_arrays_bins_arguments arguments;
   mbi_devptr found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
-  if (status == MERBIT_OK && nonempty->column_counts == 0) {
-    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
+  if (nonempty->column_counts == 0) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts));
   }
-  if (status == MERBIT_OK) {
-    nonempty->column_bytes = bytes;
-    nonempty->columns_coded = 0;
-    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
-  }
+  nonempty->column_bytes = bytes;
+  nonempty->columns_coded = 0;
+  MBI_TRY(mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL));
   found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_launch_columns(plan);
-  }
-  if (status == MERBIT_OK) {
-    arguments.counts = nonempty->column_counts;
-    arguments.cols = plan->device.cols;
-    arguments.bins = found;
-    status = mbi_device_launch(
-        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
-        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
-  }
-  if (status != MERBIT_OK) {
-    mbi_device_release(context, nonempty->column_counts);
-    nonempty->column_counts = 0;
-    nonempty->column_bytes = 0;
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_launch_columns(plan));
+  arguments.counts = nonempty->column_counts;
+  arguments.cols = plan->device.cols;
+  arguments.bins = found;
+  MBI_TRY(mbi_device_launch(
+      context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+      MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments));
+  return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
 /* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
@@ -23908,10 +23881,17 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
+  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  status = mbi_nonempty_count_columns(plan, bins);
+  if (status != MERBIT_OK) {
+    mbi_device_release(plan->context, plan->nonempty.column_counts);
+    plan->nonempty.column_counts = 0;
+    plan->nonempty.column_bytes = 0;
+    return status;
+  }
   mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
   return MERBIT_OK;
 }
@@ -24010,12 +23990,10 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
   mbk_arrays_compact_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
-  }
-  if (status == MERBIT_OK && apart) {
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
+  MBI_TRY(mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes));
+  if (apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
@@ -24467,8 +24445,9 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
   const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
   mbi_devptr stored = 0, table = 0;
-  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
-  if (status == MERBIT_OK && table_bytes > 0) {
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_device_allocate(context, bytes, "shorter values", &stored));
+  if (table_bytes > 0) {
     status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
@@ -27727,12 +27706,6 @@ MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) 
   memset(f, 0, sizeof *f);
 }
 
-static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_t size,
-    const char *what, merbit_status status, void **array) {
-  return status == MERBIT_OK ? mbi_allocate_array(context, (int64_t)count, size, what, array)
-      : status;
-}
-
 /* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
@@ -27748,48 +27721,41 @@ MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi
 }
 
 static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
-  merbit_status status = mbi_cb_check_sizes(context, b);
-  void *keys = NULL, *spare = NULL, *strips = NULL;
-  const uint64_t nnz = (uint64_t)b->from->nnz;
-  status = mbi_cb_array(context, nnz, sizeof *b->keys, "keys of nonzeros", status, &keys);
-  status = mbi_cb_array(context, nnz, sizeof *b->spare, "keys being sorted", status, &spare);
-  status = mbi_cb_array(context, 2 * b->strips, sizeof *b->strip[0], "strips of 16 rows",
-      status, &strips);
-  b->keys = (uint64_t *)keys;
-  b->spare = (uint64_t *)spare;
-  b->strip[0] = (mbi_cb_strip *)strips;
-  b->strip[1] = b->strip[0] + (status == MERBIT_OK ? b->strips : 0);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
-    mbi_cb_place(b);
-  }
-  return status;
+  const int64_t nnz = b->from->nnz;
+  void *memory = NULL;
+  MBI_TRY(mbi_cb_check_sizes(context, b));
+  MBI_TRY(mbi_allocate_array(context, nnz, sizeof *b->keys, "keys of nonzeros", &memory));
+  b->keys = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, nnz, sizeof *b->spare, "keys being sorted", &memory));
+  b->spare = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)(2 * b->strips), sizeof *b->strip[0],
+      "strips of 16 rows", &memory));
+  b->strip[0] = (mbi_cb_strip *)memory;
+  b->strip[1] = b->strip[0] + b->strips;
+  mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
+  mbi_cb_place(b);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
-  void *words = NULL, *first = NULL, *data = NULL;
-  merbit_status status = MERBIT_OK;
-  status =
-      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 8, "words of blocks", status, &words);
-  status =
-      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 4, "columns of blocks", status, &first);
-  status = mbi_cb_array(context, f->data_bytes, 1, "data of blocks", status, &data);
-  f->words = (uint64_t *)words;
-  f->first = (uint32_t *)first;
-  f->data = (unsigned char *)data;
-  if (status == MERBIT_OK) {
-    memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
-    memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
-    mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
-  }
-  return status;
+  const int64_t blocks = (int64_t)(f->blocks + MBI_CB_SPARE);
+  void *memory = NULL;
+  MBI_TRY(mbi_allocate_array(context, blocks, 8, "words of blocks", &memory));
+  f->words = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, blocks, 4, "columns of blocks", &memory));
+  f->first = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->data_bytes, 1, "data of blocks", &memory));
+  f->data = (unsigned char *)memory;
+  memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
+  memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
+  mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
-  void *task_block = NULL, *task_target = NULL, *split_strip = NULL, *split_part = NULL;
-  merbit_status status = MERBIT_OK;
+  void *memory = NULL;
   mbi_cb_survey(f, b->options);
   mbi_cb_deal(f, b->strips, 0);
   if (f->parts >= MBI_CB_PART) {
@@ -27797,18 +27763,22 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
         " parts of strips are too many for MERBIT_METHOD_CB; use another plan_desc.method",
         f->parts);
   }
-  status = mbi_cb_array(context, f->tasks + 1, 8, "tasks", status, &task_block);
-  status = mbi_cb_array(context, f->tasks, 4, "targets of tasks", status, &task_target);
-  status = mbi_cb_array(context, f->splits, 4, "strips in parts", status, &split_strip);
-  status = mbi_cb_array(context, f->splits + 1, 4, "parts of strips", status, &split_part);
-  f->task_block = (uint64_t *)task_block;
-  f->task_target = (uint32_t *)task_target;
-  f->split_strip = (uint32_t *)split_strip;
-  f->split_part = (uint32_t *)split_part;
-  if (status == MERBIT_OK) {
-    mbi_cb_deal(f, b->strips, 1);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->tasks + 1, 8, "tasks", &memory));
+  f->task_block = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->tasks, 4, "targets of tasks", &memory));
+  f->task_target = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->splits, 4, "strips in parts", &memory));
+  f->split_strip = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->splits + 1, 4, "parts of strips", &memory));
+  f->split_part = (uint32_t *)memory;
+  mbi_cb_deal(f, b->strips, 1);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *b) {
+  MBI_TRY(mbi_cb_count(context, b));
+  MBI_TRY(mbi_cb_fill(context, b));
+  return mbi_cb_balance(context, b);
 }
 
 /* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
@@ -27828,13 +27798,7 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
   b.strips = ((uint64_t)from->rows + MBI_CB_SIDE - 1) / MBI_CB_SIDE;
   b.tasks = mbi_share_tasks(context, from->rows + 8 * from->nnz);
   b.format = format;
-  status = mbi_cb_count(context, &b);
-  if (status == MERBIT_OK) {
-    status = mbi_cb_fill(context, &b);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_cb_balance(context, &b);
-  }
+  status = mbi_cb_build_format(context, &b);
   mbi_release(context, b.keys);
   mbi_release(context, b.spare);
   mbi_release(context, b.strip[0]);
@@ -27931,10 +27895,11 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
-  merbit_status status = mbi_cb_options_take(plan, &options);
+  merbit_status status;
   memset(format, 0, sizeof *format);
-  if (status != MERBIT_OK || plan->device.rows == 0) {
-    return status;
+  MBI_TRY(mbi_cb_options_take(plan, &options));
+  if (plan->device.rows == 0) {
+    return MERBIT_OK;
   }
   status = mbi_cb_host_take(plan, &host);
   if (status == MERBIT_OK) {
@@ -27948,36 +27913,29 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 /* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
  * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-    const char *what, merbit_status status, mbi_devptr *target) {
+    const char *what, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, padded, what, target);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes += padded;
-    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
-  }
-  return status;
+  MBI_TRY(mbi_device_allocate(plan->context, padded, what, target));
+  plan->schedule_bytes += padded;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
-  merbit_status status = MERBIT_OK;
-  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
-  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
-  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
-  status =
-      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
-  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
-      &cb->task_target);
+  MBI_TRY(mbi_cb_upload(plan, f->words, blocks * 8, "blocks", &cb->words));
+  MBI_TRY(mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", &cb->first));
+  MBI_TRY(mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", &cb->data));
+  MBI_TRY(mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", &cb->task_block));
+  MBI_TRY(
+      mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", &cb->task_target));
   plan->stream_bytes =
       plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
   if (f->splits > 0) {
-    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
-        &cb->split_strip);
-    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
-        &cb->split_part);
+    MBI_TRY(mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts",
+        &cb->split_strip));
+    MBI_TRY(mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips",
+        &cb->split_part));
   }
   cb->aggregated = f->aggregated;
   cb->limit = f->limit;
@@ -27987,7 +27945,7 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
   cb->splits = f->splits;
   cb->data_bytes = f->data_bytes;
   memcpy(cb->forms, f->forms, sizeof cb->forms);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -29100,17 +29058,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
   mbk_full_blocks_values_arguments arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  csr->owns_values = 0;
+  MBI_TRY(mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.values = from;
   arguments.rows = rows;
   arguments.blocks = csr->values;
-  return status != MERBIT_OK ? status
-      : mbi_device_launch(plan->context, plan->extracted.kernels[1],
-      "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
+      (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
 /* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
@@ -29378,12 +29335,11 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
   const uint64_t bytes = stored * mbi_type_size(plan->type);
-  const merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
-  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
-      stored == (uint64_t)plan->bsr.entries ? status
+  csr->owns_values = 0;
+  MBI_TRY(mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
+  return plan->bsr.mask_words > 0 || stored == (uint64_t)plan->bsr.entries ? MERBIT_OK
       : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
@@ -29516,20 +29472,14 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   c.plan = plan;
   mbi_extracted_enter(plan);
   plan->extracted.by_shape = 1;
-  status = mbi_extract_specialise(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
-        "counts of shapes", &c.answers);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_all(&c, &tally);
-  }
+  MBI_TRY(mbi_extract_specialise(plan));
+  MBI_TRY(mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
+      &c.answers));
+  status = mbi_extract_all(&c, &tally);
   mbi_device_release(context, c.answers);
   mbi_device_release(context, c.counts);
   mbi_device_release(context, c.sums);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(status);
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
@@ -30594,7 +30544,8 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
-  merbit_status status;
+  merbit_status status = MERBIT_OK;
+  double gathers;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
@@ -30603,23 +30554,21 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
-    status = mbi_nonempty_blocks(plan);
+  MBI_TRY(mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty));
+  if (plan->desc.expected_calls <= MBI_MAKING_FORM) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
-    const double gathers =
-        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
-    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_scan_cost(plan)) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
-    }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
-      char reason[384];
-      mbi_error_clear(plan->context, reason, sizeof reason);
-      mbi_log(plan->context, "columns are not counted: %s", reason);
-      status = MERBIT_OK;
-    }
+  MBI_TRY(mbi_nonempty_blocks(plan));
+  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+  if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
+      3 * gathers > mbi_scan_cost(plan)) {
+    status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
+  }
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
+    char reason[384];
+    mbi_error_clear(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "columns are not counted: %s", reason);
+    return MERBIT_OK;
   }
   return status;
 }
@@ -30869,10 +30818,9 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_devptr *target) {
-  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
-  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-      : status;
+  MBI_TRY(mbi_device_allocate(plan->context, bytes, what, target));
+  plan->reorder.bytes += bytes;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 /* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
@@ -31257,33 +31205,26 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
   mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
   const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
-  to->owns_row_ptr = status == MERBIT_OK;
-  /* An allocation of its own: extraction of blocks releases it. */
-  if (status == MERBIT_OK && value > 0) {
-    status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
-    to->owns_col_ind = status == MERBIT_OK;
-  }
-  t->rows[t->last] = to->col_ind;
-  if (status == MERBIT_OK && value > 0) {
-    status = mbi_device_allocate(context, nnz * value, "values", &to->values);
-    to->owns_values = status == MERBIT_OK;
-  }
-  if (status == MERBIT_OK && value > 0) {
+  MBI_TRY(mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes));
+  to->owns_row_ptr = 1;
+  if (value > 0) {
     mbi_reorder *r = &plan->reorder;
+    /* An allocation of its own: extraction of blocks releases it. */
+    MBI_TRY(mbi_device_allocate(context, columns, "col_ind", &to->col_ind));
+    to->owns_col_ind = 1;
+    MBI_TRY(mbi_device_allocate(context, nnz * value, "values", &to->values));
+    to->owns_values = 1;
     r->place_type = t->place_type;
     r->bytes = nnz * place;
-    status = mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places);
+    MBI_TRY(mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places));
     t->places[t->last] = r->device_places;
   }
-  if (status == MERBIT_OK) {
-    to->bytes = offsets + columns + nnz * value;
-    t->bytes = mbi_transpose_divide(t, value);
-    status = mbi_device_allocate(context, t->bytes, "columns to sort", &t->space);
-    (void)mbi_transpose_divide(t, value);
-  }
-  return status;
+  t->rows[t->last] = to->col_ind;
+  to->bytes = offsets + columns + nnz * value;
+  t->bytes = mbi_transpose_divide(t, value);
+  MBI_TRY(mbi_device_allocate(context, t->bytes, "columns to sort", &t->space));
+  (void)mbi_transpose_divide(t, value);
+  return MERBIT_OK;
 }
 
 static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
@@ -31818,6 +31759,24 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
+/* Stores the values at *values in the plan's form, or remakes the plan's form from them if they
+ * do not have it; the plan then owns them, and *values becomes 0. */
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
+    mbi_devptr *values, mbi_values_search *look) {
+  mbi_device_csr *csr = &plan->device;
+  int have = 0;
+  MBI_TRY(mbi_values_search_begin(plan, program, *values, look));
+  MBI_TRY(mbi_values_have(plan, look, csr->form, &have));
+  if (have) {
+    MBI_TRY(mbi_values_store(plan, look, csr->form, csr->values, csr->table));
+    return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
+        : MERBIT_OK;
+  }
+  MBI_TRY(mbi_stored_remake(plan, *values));
+  *values = 0;
+  return MERBIT_OK;
+}
+
 /* Stores new values in the plan's shorter form. If they do not fit it, the plan takes over the
  * general values at *values, and *values becomes 0. */
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
@@ -31825,25 +31784,9 @@ static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   mbi_device_csr *csr = &plan->device;
   mbi_values_search look;
   mbi_program program;
-  int have = 0;
-  merbit_status status =
-      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_values_search_begin(plan, &program, *values, &look);
-  if (status == MERBIT_OK) {
-    status = mbi_values_have(plan, &look, csr->form, &have);
-  }
-  if (status == MERBIT_OK && have) {
-    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
-    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
-      status = plan->cuda->refresh(plan);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_stored_remake(plan, *values);
-    *values = status == MERBIT_OK ? 0 : *values;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
+  status = mbi_stored_shorten(plan, &program, values, &look);
   mbi_values_search_end(plan, &look);
   mbi_program_destroy(context, &program);
   return status;
@@ -31861,10 +31804,8 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
         : mbi_device_upload(context, target, values, bytes);
   }
   if (!device) {
-    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
+    MBI_TRY(mbi_device_allocate(context, bytes, "new values, as they come", &own));
     from = own;
-  }
-  if (status == MERBIT_OK && !device) {
     status = mbi_device_upload(context, own, values, bytes);
   }
   if (status == MERBIT_OK) {
@@ -31872,6 +31813,28 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
   }
   mbi_device_release(context, own);
   return status;
+}
+
+/* Moves new values to *fresh, or to the plan's own array if that is 0, and to the method's
+ * form. If the plan takes *fresh, it becomes 0. */
+static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
+    size_t bytes, mbi_devptr *fresh) {
+  mbi_device_csr *csr = &plan->device;
+  MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
+      *fresh != 0 ? *fresh : csr->values)); if (csr->form != MBI_VALUES_GENERAL) {
+    MBI_TRY(mbi_stored_shorter(plan, fresh));
+    return mbi_device_synchronize(plan->context, NULL);
+  }
+  if (*fresh != 0) {
+    csr->values = *fresh;
+    csr->owns_values = 1;
+    csr->bytes += bytes;
+    *fresh = 0;
+  }
+  if (plan->cuda->refresh != NULL) {
+    MBI_TRY(plan->cuda->refresh(plan));
+  }
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
@@ -31883,7 +31846,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
   const int shorter = csr->form != MBI_VALUES_GENERAL;
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
   mbi_devptr fresh = 0;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (given->memory == MERBIT_MEMORY_DEVICE) {
     if (!mbi_device_owns(context, given->values)) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -31896,22 +31859,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
   if (shorter || !csr->owns_values) {
     MBI_TRY(mbi_device_allocate(context, bytes, "a plan's own values", &fresh));
   }
-  status = mbi_stored_move(plan, given->values, given->memory, bytes,
-      fresh != 0 ? fresh : csr->values);
-  if (status == MERBIT_OK && shorter) {
-    status = mbi_stored_shorter(plan, &fresh);
-  } else if (status == MERBIT_OK) {
-    if (fresh != 0) {
-      csr->values = fresh;
-      csr->owns_values = 1;
-      csr->bytes += bytes;
-      fresh = 0;
-    }
-    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  status = mbi_stored_put(plan, given, bytes, &fresh);
   mbi_device_release(context, fresh);
   return status;
 }
@@ -32237,42 +32185,44 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+/* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
+ * current. */
+static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
   if (!plan->transpose.on_gpu) {
-    status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
+    MBI_TRY(mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device));
   }
-  if (status == MERBIT_OK && plan->making.checked != NULL) {
-    status = plan->making.checked(plan->making.maker);
+  if (plan->making.checked != NULL) {
+    MBI_TRY(plan->making.checked(plan->making.maker));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
-    plan->device.scratch = 0;
+  status = mbi_choose(plan);
+  mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
+  plan->device.scratch = 0;
+  MBI_TRY(status);
+  if (mbi_plan_has_epilogue(plan)) {
+    MBI_TRY(mbi_epilogue_specialise(plan));
   }
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_epilogue_specialise(plan);
+  return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
+}
+
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_plan_fill_cuda(plan);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  MBI_TRY(mbi_workspace_make(plan, &plan->workspace));
+  if (plan->making.unsynchronised) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
-    status = mbi_reorder_upload(plan);
-  }
-  mbi_device_leave(context);
-  if (status == MERBIT_OK) {
-    status = mbi_workspace_make(plan, &plan->workspace);
-  }
-  if (status == MERBIT_OK && !plan->making.unsynchronised) {
-    status = mbi_plan_wait(plan);
-    /* The plan may be built on the CPU, with a workspace of its own. */
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(plan->workspace);
-      plan->workspace = NULL;
-    }
+  status = mbi_plan_wait(plan);
+  /* The plan may be built on the CPU, with a workspace of its own. */
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(plan->workspace);
+    plan->workspace = NULL;
   }
   return status;
 }
@@ -32425,20 +32375,17 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "the out pointer `workspace` is NULL");
   }
-  status = mbi_workspace_make(plan, workspace);
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(*workspace);
-      *workspace = NULL;
-    }
+  MBI_TRY(mbi_workspace_make(plan, workspace));
+  status = plan->side == MERBIT_SIDE_CUDA ? mbi_plan_wait(plan) : MERBIT_OK;
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(*workspace);
+    *workspace = NULL;
+    return status;
   }
-  if (status == MERBIT_OK) {
-    mbi_mutex_lock(&plan->context->lock);
-    plan->references++;
-    mbi_mutex_unlock(&plan->context->lock);
-  }
-  return status;
+  mbi_mutex_lock(&plan->context->lock);
+  plan->references++;
+  mbi_mutex_unlock(&plan->context->lock);
+  return MERBIT_OK;
 }
 
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
@@ -32685,7 +32632,6 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
-  merbit_status status;
   if (pointer == *known) {
     return MERBIT_OK;
   }
@@ -32694,9 +32640,9 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
         "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
   }
-  status = mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer);
-  *known = status == MERBIT_OK ? pointer : *known;
-  return status;
+  MBI_TRY(mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer));
+  *known = pointer;
+  return MERBIT_OK;
 }
 
 /* Multiplies host vectors: copies them to the GPU and back, synchronously. */
@@ -32921,10 +32867,7 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
     }
     return MERBIT_OK;
   }
-  status = mbi_device_enter(plan->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
   mbi_device_leave(plan->context);
   return status;
@@ -33012,19 +32955,15 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
         "merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
   }
   workspace = workspace != NULL ? workspace : plan->workspace;
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  MBI_TRY(mbi_epilogue_check_vectors(plan, y, vectors, scalars));
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    MBI_TRY(mbi_device_enter(plan->context));
+    status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+    mbi_device_leave(plan->context);
+    MBI_TRY(status);
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_device_enter(plan->context);
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
-      mbi_device_leave(plan->context);
-    }
-  }
-  return status == MERBIT_OK
-      ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream) : status;
+  return mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
 }
 
 /* ==== >>spmv/plan/many_product.c  products of several vectors ============================= */
@@ -33148,31 +33087,32 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *workspace,
+    const void *alpha, const void *x,
+    const mbi_many_layout *x_layout, const void *beta, void *y,
+    const mbi_many_layout *y_layout, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
+  }
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
+  }
+  return mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+      (uint64_t)x_layout->leading, beta, mbi_device_address(y),
+      (uint64_t)y_layout->leading, stream);
+}
+
 static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x,
     const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
-        stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
-          (uint64_t)x_layout->leading, beta, mbi_device_address(y),
-          (uint64_t)y_layout->leading, stream);
-    }
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
+  status = plan->desc.vector_memory == MERBIT_MEMORY_HOST
+      ? mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y, stream)
+      : mbi_spmm_direct(plan, workspace, alpha, x, x_layout, beta, y, y_layout, stream);
   mbi_device_leave(context);
   return status;
 }
@@ -33276,10 +33216,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     const void *from, void *to, int64_t count, void *stream) {
   merbit_context *context = plan->context;
   const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
   status = mbi_vector_check_address(context, name, from);
   if (status == MERBIT_OK) {
     status = mbi_vector_check_address(context, name, to);
@@ -38789,8 +38727,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
 
 /* ---- Create and release ------------------------------------------------------------------ */
 
-/* Makes the kernels, uploads the vectors, and enqueues what comes before the first iteration.
- */
+/* Makes the kernels, uploads the vectors and enqueues the first ranks' z. */
 static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
   MBI_TRY(mbi_pagerank_specialise(run));
   MBI_TRY(mbi_pagerank_upload(run));
@@ -39433,7 +39370,7 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
-/* Computes ranks. `graph` is a square view, not empty, whose header has been checked. */
+/* Computes and reports. The caller runs mbi_pagerank_release. */
 static merbit_status mbi_pagerank_compute(mbi_pagerank *run, const merbit_view *graph,
     merbit_pagerank_result *result) {
   const double start = mbi_seconds();
@@ -39447,6 +39384,7 @@ static merbit_status mbi_pagerank_compute(mbi_pagerank *run, const merbit_view *
   return MERBIT_OK;
 }
 
+/* Computes ranks. `graph` is a square view, not empty, whose header has been checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
     merbit_pagerank_result *result) {
   const merbit_status status = mbi_pagerank_compute(run, graph, result);
@@ -40341,7 +40279,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases everything. */
+/* Makes a solver, iterates and reports. The caller releases e->memory and e->solver. */
 static merbit_status mbi_eigen_solve(mbi_eigen *e, merbit_context *context,
     const merbit_view *view, double *values, void *vectors, merbit_eigen_result *result) {
   const double start = mbi_seconds();
@@ -40358,6 +40296,7 @@ static merbit_status mbi_eigen_solve(mbi_eigen *e, merbit_context *context,
   return MERBIT_OK;
 }
 
+/* Computes and releases everything that it needs. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
     const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
   mbi_eigen e;

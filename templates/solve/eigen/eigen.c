@@ -269,7 +269,7 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases everything. */
+/* Makes a solver, iterates and reports. The caller releases e->memory and e->solver. */
 static merbit_status mbi_eigen_solve(mbi_eigen *e, merbit_context *context,
                                      const merbit_view *view, double *values, void *vectors,
                                      merbit_eigen_result *result) {
@@ -287,6 +287,7 @@ static merbit_status mbi_eigen_solve(mbi_eigen *e, merbit_context *context,
   return MERBIT_OK;
 }
 
+/* Computes and releases everything that it needs. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {

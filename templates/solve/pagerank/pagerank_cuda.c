@@ -175,8 +175,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
 
 /* ---- Create and release ------------------------------------------------------------------ */
 
-/* Makes the kernels, uploads the vectors, and enqueues what comes before the first iteration.
- */
+/* Makes the kernels, uploads the vectors and enqueues the first ranks' z. */
 static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
   MBI_TRY(mbi_pagerank_specialise(run));
   MBI_TRY(mbi_pagerank_upload(run));

@@ -242,32 +242,25 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   int64_t windows = 0, runs = 0;
   void *memory;
   int task;
-  merbit_status status;
   for (task = 0; task < plan->tasks; task++) {
     sorted->shares[task].window = windows;
     sorted->shares[task].run = runs;
     windows += sorted->shares[task].windows;
     runs += sorted->shares[task].runs;
   }
-  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
-                              "the windows of sorted rows", &memory);
+  MBI_TRY(mbi_allocate_array(context, windows, sizeof *sorted->windows,
+                             "the windows of sorted rows", &memory));
   sorted->windows = (mbi_sorted_window *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
-                                &memory);
-    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
-                                "the numbers of sorted rows", &memory);
-    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
-                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
-    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
-  }
-  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+  MBI_TRY(mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+                             &memory));
+  sorted->runs = (mbi_sorted_run *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+                             "the numbers of sorted rows", &memory));
+  sorted->row_id = (uint16_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                             sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
+  sorted->col_ind = (int32_t *)memory;
+  return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
 /* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs

@@ -135,10 +135,7 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
     }
     return MERBIT_OK;
   }
-  status = mbi_device_enter(plan->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
   mbi_device_leave(plan->context);
   return status;
@@ -234,18 +231,13 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
                     "merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
   }
   workspace = workspace != NULL ? workspace : plan->workspace;
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  MBI_TRY(mbi_epilogue_check_vectors(plan, y, vectors, scalars));
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    MBI_TRY(mbi_device_enter(plan->context));
+    status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+    mbi_device_leave(plan->context);
+    MBI_TRY(status);
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_device_enter(plan->context);
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
-      mbi_device_leave(plan->context);
-    }
-  }
-  return status == MERBIT_OK
-             ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
-             : status;
+  return mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
 }

@@ -127,31 +127,34 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x,
+                                     const mbi_many_layout *x_layout, const void *beta, void *y,
+                                     const mbi_many_layout *y_layout, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
+  }
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
+  }
+  return mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+                           (uint64_t)x_layout->leading, beta, mbi_device_address(y),
+                           (uint64_t)y_layout->leading, stream);
+}
+
 static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                    const void *alpha, const void *x,
                                    const mbi_many_layout *x_layout, const void *beta, void *y,
                                    const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
-                             stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
-                                 (uint64_t)x_layout->leading, beta, mbi_device_address(y),
-                                 (uint64_t)y_layout->leading, stream);
-    }
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
+  status =
+      plan->desc.vector_memory == MERBIT_MEMORY_HOST
+          ? mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
+                            stream)
+          : mbi_spmm_direct(plan, workspace, alpha, x, x_layout, beta, y, y_layout, stream);
   mbi_device_leave(context);
   return status;
 }

@@ -186,42 +186,44 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+/* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
+ * current. */
+static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
   if (!plan->transpose.on_gpu) {
-    status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
+    MBI_TRY(mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device));
   }
-  if (status == MERBIT_OK && plan->making.checked != NULL) {
-    status = plan->making.checked(plan->making.maker);
+  if (plan->making.checked != NULL) {
+    MBI_TRY(plan->making.checked(plan->making.maker));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
-    plan->device.scratch = 0;
+  status = mbi_choose(plan);
+  mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
+  plan->device.scratch = 0;
+  MBI_TRY(status);
+  if (mbi_plan_has_epilogue(plan)) {
+    MBI_TRY(mbi_epilogue_specialise(plan));
   }
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_epilogue_specialise(plan);
+  return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
+}
+
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_plan_fill_cuda(plan);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  MBI_TRY(mbi_workspace_make(plan, &plan->workspace));
+  if (plan->making.unsynchronised) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
-    status = mbi_reorder_upload(plan);
-  }
-  mbi_device_leave(context);
-  if (status == MERBIT_OK) {
-    status = mbi_workspace_make(plan, &plan->workspace);
-  }
-  if (status == MERBIT_OK && !plan->making.unsynchronised) {
-    status = mbi_plan_wait(plan);
-    /* The plan may be built on the CPU, with a workspace of its own. */
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(plan->workspace);
-      plan->workspace = NULL;
-    }
+  status = mbi_plan_wait(plan);
+  /* The plan may be built on the CPU, with a workspace of its own. */
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(plan->workspace);
+    plan->workspace = NULL;
   }
   return status;
 }
@@ -375,20 +377,17 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "the out pointer `workspace` is NULL");
   }
-  status = mbi_workspace_make(plan, workspace);
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(*workspace);
-      *workspace = NULL;
-    }
+  MBI_TRY(mbi_workspace_make(plan, workspace));
+  status = plan->side == MERBIT_SIDE_CUDA ? mbi_plan_wait(plan) : MERBIT_OK;
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(*workspace);
+    *workspace = NULL;
+    return status;
   }
-  if (status == MERBIT_OK) {
-    mbi_mutex_lock(&plan->context->lock);
-    plan->references++;
-    mbi_mutex_unlock(&plan->context->lock);
-  }
-  return status;
+  mbi_mutex_lock(&plan->context->lock);
+  plan->references++;
+  mbi_mutex_unlock(&plan->context->lock);
+  return MERBIT_OK;
 }
 
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {

@@ -55,10 +55,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
                                           void *stream) {
   merbit_context *context = plan->context;
   const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
   status = mbi_vector_check_address(context, name, from);
   if (status == MERBIT_OK) {
     status = mbi_vector_check_address(context, name, to);

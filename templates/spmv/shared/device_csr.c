@@ -37,6 +37,21 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
+/* Fails with the sentence on the first bad entry of device arrays, in which a kernel has found
+ * one. */
+static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
+  merbit_view host;
+  merbit_status status = mbi_view_download(context, view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  mbi_host_view_release(context, &host);
+  MBI_TRY(status);
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                  "the device arrays changed while they were checked; keep them "
+                  "unchanged until the plan is destroyed");
+}
+
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
  * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
  * of a transpose, will use it. */
@@ -46,43 +61,21 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   uint32_t found = 0;
   int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
-  if (status == MERBIT_OK) {
-    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-    status =
-        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(view->row_ptr);
-    arguments.col_ind = mbi_device_address(view->col_ind);
-    arguments.rows = rows;
-    arguments.cols = view->cols;
-    arguments.nnz = nnz;
-    arguments.bad = csr->scratch;
-    status = mbi_device_launch(context, function, "mbk_arrays_check",
-                               mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
-                               0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
-  }
-  if (status == MERBIT_OK && found != 0) {
-    merbit_view host;
-    status = mbi_view_download(context, view, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_view_check_arrays(context, &host);
-    }
-    mbi_host_view_release(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
-                        "the device arrays changed while they were checked; keep them "
-                        "unchanged until the plan is destroyed");
-    }
-  }
-  return status;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
+  csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
+  MBI_TRY(mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch));
+  MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
+  arguments.row_ptr = mbi_device_address(view->row_ptr);
+  arguments.col_ind = mbi_device_address(view->col_ind);
+  arguments.rows = rows;
+  arguments.cols = view->cols;
+  arguments.nnz = nnz;
+  arguments.bad = csr->scratch;
+  MBI_TRY(mbi_device_launch(context, function, "mbk_arrays_check",
+                            mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0,
+                            NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &found, csr->scratch, sizeof found));
+  return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
 static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
@@ -128,12 +121,26 @@ static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit
   return MERBIT_OK;
 }
 
+/* Checks the caller's arrays unless `unchecked`, makes columns of 32 bits if theirs have 64,
+ * and waits. */
+static merbit_status mbi_device_csr_prepare(merbit_context *context, const merbit_view *view,
+                                            const mbi_program *program, int unchecked,
+                                            mbi_device_csr *csr) {
+  if (!unchecked) {
+    MBI_TRY(mbi_device_csr_check(context, view, program, csr));
+  }
+  if (view->index_type == MERBIT_INDEX_64) {
+    MBI_TRY(mbi_device_csr_narrow(context, view, program, csr));
+  }
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
                                            int unchecked, mbi_device_csr *csr) {
   const void *arrays[3];
   mbi_program program;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   const int narrow = view->index_type == MERBIT_INDEX_64;
   int i;
   arrays[0] = view->row_ptr;
@@ -147,30 +154,16 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
                       arrays[i]);
     }
   }
-  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_types_check_address(context, "view.values", view->value_type, view->values));
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
   if (unchecked && !narrow) {
     return MERBIT_OK;
   }
-  status =
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (!unchecked) {
-    status = mbi_device_csr_check(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK && narrow) {
-    status = mbi_device_csr_narrow(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  MBI_TRY(
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
+  status = mbi_device_csr_prepare(context, view, &program, unchecked, csr);
   mbi_program_destroy(context, &program);
   return status;
 }

@@ -233,6 +233,16 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return MERBIT_OK;
 }
 
+/* Translates the whole source, which must be a number. */
+static merbit_status mbi_expression_whole(mbi_expression *e) {
+  mbi_expression_next(e);
+  MBI_TRY(mbi_expression_choice(e));
+  if (e->length > 0) {
+    return mbi_expression_refuse(e, "stands where an operator should be");
+  }
+  return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
+}
+
 /* Checks `source`, which messages call `what`, and writes its translation to
  * text[MBI_EXPRESSION_SIZE]. `type` is the type of the numbers, `number` that type's name in
  * kernels. `names`, ended by NULL, lists the names that `source` may use; in kernels they have
@@ -256,14 +266,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
     return mbi_fail(context, MERBIT_TOO_LARGE, "%s has more than %d characters", what,
                     MBI_EXPRESSION_TEXT);
   }
-  mbi_expression_next(&e);
-  status = mbi_expression_choice(&e);
-  if (status == MERBIT_OK && e.length > 0) {
-    status = mbi_expression_refuse(&e, "stands where an operator should be");
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_expression_want(&e, 0, MBI_OPERAND_NUMBER);
-  }
+  status = mbi_expression_whole(&e);
   if (status != MERBIT_OK) {
     text[0] = '\0';
   }

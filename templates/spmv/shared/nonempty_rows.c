@@ -172,37 +172,22 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   void *bin = NULL;
   mbk_arrays_bins_arguments arguments;
   mbi_devptr found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
-  if (status == MERBIT_OK && nonempty->column_counts == 0) {
-    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
+  if (nonempty->column_counts == 0) {
+    MBI_TRY(mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts));
   }
-  if (status == MERBIT_OK) {
-    nonempty->column_bytes = bytes;
-    nonempty->columns_coded = 0;
-    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
-  }
+  nonempty->column_bytes = bytes;
+  nonempty->columns_coded = 0;
+  MBI_TRY(mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL));
   found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_launch_columns(plan);
-  }
-  if (status == MERBIT_OK) {
-    arguments.counts = nonempty->column_counts;
-    arguments.cols = plan->device.cols;
-    arguments.bins = found;
-    status = mbi_device_launch(
-        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
-        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
-  }
-  if (status != MERBIT_OK) {
-    mbi_device_release(context, nonempty->column_counts);
-    nonempty->column_counts = 0;
-    nonempty->column_bytes = 0;
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_launch_columns(plan));
+  arguments.counts = nonempty->column_counts;
+  arguments.cols = plan->device.cols;
+  arguments.bins = found;
+  MBI_TRY(mbi_device_launch(
+      context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+      MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments));
+  return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
 /* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
@@ -228,10 +213,17 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
+  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  status = mbi_nonempty_count_columns(plan, bins);
+  if (status != MERBIT_OK) {
+    mbi_device_release(plan->context, plan->nonempty.column_counts);
+    plan->nonempty.column_counts = 0;
+    plan->nonempty.column_bytes = 0;
+    return status;
+  }
   mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
   return MERBIT_OK;
 }
@@ -334,12 +326,10 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
   mbk_arrays_compact_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
-  }
-  if (status == MERBIT_OK && apart) {
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
+  MBI_TRY(mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes));
+  if (apart) {
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {

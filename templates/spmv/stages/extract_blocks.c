@@ -203,13 +203,12 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
   const uint64_t bytes = stored * mbi_type_size(plan->type);
-  const merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
-  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
-                 stored == (uint64_t)plan->bsr.entries
-             ? status
+  csr->owns_values = 0;
+  MBI_TRY(mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
+  return plan->bsr.mask_words > 0 || stored == (uint64_t)plan->bsr.entries
+             ? MERBIT_OK
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
@@ -346,19 +345,13 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   c.plan = plan;
   mbi_extracted_enter(plan);
   plan->extracted.by_shape = 1;
-  status = mbi_extract_specialise(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
-                                 "counts of shapes", &c.answers);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_all(&c, &tally);
-  }
+  MBI_TRY(mbi_extract_specialise(plan));
+  MBI_TRY(mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
+                              &c.answers));
+  status = mbi_extract_all(&c, &tally);
   mbi_device_release(context, c.answers);
   mbi_device_release(context, c.counts);
   mbi_device_release(context, c.sums);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(status);
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }

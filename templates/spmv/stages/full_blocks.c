@@ -112,19 +112,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
   mbk_full_blocks_values_arguments arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  csr->owns_values = 0;
+  MBI_TRY(mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.values = from;
   arguments.rows = rows;
   arguments.blocks = csr->values;
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(plan->context, plan->extracted.kernels[1],
-                                 "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
-                                 NULL, &arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
+                           (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
 /* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the

@@ -127,10 +127,9 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_devptr *target) {
-  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
-  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-                             : status;
+  MBI_TRY(mbi_device_allocate(plan->context, bytes, what, target));
+  plan->reorder.bytes += bytes;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 /* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */

@@ -65,33 +65,26 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
   mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
   const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
-  to->owns_row_ptr = status == MERBIT_OK;
-  /* An allocation of its own: extraction of blocks releases it. */
-  if (status == MERBIT_OK && value > 0) {
-    status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
-    to->owns_col_ind = status == MERBIT_OK;
-  }
-  t->rows[t->last] = to->col_ind;
-  if (status == MERBIT_OK && value > 0) {
-    status = mbi_device_allocate(context, nnz * value, "values", &to->values);
-    to->owns_values = status == MERBIT_OK;
-  }
-  if (status == MERBIT_OK && value > 0) {
+  MBI_TRY(mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes));
+  to->owns_row_ptr = 1;
+  if (value > 0) {
     mbi_reorder *r = &plan->reorder;
+    /* An allocation of its own: extraction of blocks releases it. */
+    MBI_TRY(mbi_device_allocate(context, columns, "col_ind", &to->col_ind));
+    to->owns_col_ind = 1;
+    MBI_TRY(mbi_device_allocate(context, nnz * value, "values", &to->values));
+    to->owns_values = 1;
     r->place_type = t->place_type;
     r->bytes = nnz * place;
-    status = mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places);
+    MBI_TRY(mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places));
     t->places[t->last] = r->device_places;
   }
-  if (status == MERBIT_OK) {
-    to->bytes = offsets + columns + nnz * value;
-    t->bytes = mbi_transpose_divide(t, value);
-    status = mbi_device_allocate(context, t->bytes, "columns to sort", &t->space);
-    (void)mbi_transpose_divide(t, value);
-  }
-  return status;
+  t->rows[t->last] = to->col_ind;
+  to->bytes = offsets + columns + nnz * value;
+  t->bytes = mbi_transpose_divide(t, value);
+  MBI_TRY(mbi_device_allocate(context, t->bytes, "columns to sort", &t->space));
+  (void)mbi_transpose_divide(t, value);
+  return MERBIT_OK;
 }
 
 static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {

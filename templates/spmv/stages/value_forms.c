@@ -319,8 +319,9 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
   const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
   mbi_devptr stored = 0, table = 0;
-  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
-  if (status == MERBIT_OK && table_bytes > 0) {
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_device_allocate(context, bytes, "shorter values", &stored));
+  if (table_bytes > 0) {
     status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {

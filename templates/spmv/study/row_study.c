@@ -87,11 +87,10 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
   const size_t bytes = (size_t)s->blocks * sizeof(uint64_t);
   void *memory = NULL;
   uint64_t block;
-  merbit_status status = mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
-                                            "numbers of tiles", &memory);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, memory, s->tile_first, bytes);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
+                             "numbers of tiles", &memory));
+  status = mbi_device_download(context, memory, s->tile_first, bytes);
   if (status == MERBIT_OK) {
     uint64_t *first = (uint64_t *)memory;
     for (block = 0; block < s->blocks; block++) {

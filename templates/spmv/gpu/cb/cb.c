@@ -96,10 +96,11 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
-  merbit_status status = mbi_cb_options_take(plan, &options);
+  merbit_status status;
   memset(format, 0, sizeof *format);
-  if (status != MERBIT_OK || plan->device.rows == 0) {
-    return status;
+  MBI_TRY(mbi_cb_options_take(plan, &options));
+  if (plan->device.rows == 0) {
+    return MERBIT_OK;
   }
   status = mbi_cb_host_take(plan, &host);
   if (status == MERBIT_OK) {
@@ -113,36 +114,29 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 /* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
  * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-                                   const char *what, merbit_status status, mbi_devptr *target) {
+                                   const char *what, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, padded, what, target);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes += padded;
-    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
-  }
-  return status;
+  MBI_TRY(mbi_device_allocate(plan->context, padded, what, target));
+  plan->schedule_bytes += padded;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
-  merbit_status status = MERBIT_OK;
-  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
-  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
-  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
-  status =
-      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
-  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
-                         &cb->task_target);
+  MBI_TRY(mbi_cb_upload(plan, f->words, blocks * 8, "blocks", &cb->words));
+  MBI_TRY(mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", &cb->first));
+  MBI_TRY(mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", &cb->data));
+  MBI_TRY(mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", &cb->task_block));
+  MBI_TRY(
+      mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", &cb->task_target));
   plan->stream_bytes =
       plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
   if (f->splits > 0) {
-    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
-                           &cb->split_strip);
-    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
-                           &cb->split_part);
+    MBI_TRY(mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts",
+                          &cb->split_strip));
+    MBI_TRY(mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips",
+                          &cb->split_part));
   }
   cb->aggregated = f->aggregated;
   cb->limit = f->limit;
@@ -152,7 +146,7 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
   cb->splits = f->splits;
   cb->data_bytes = f->data_bytes;
   memcpy(cb->forms, f->forms, sizeof cb->forms);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
