@@ -1663,9 +1663,7 @@ typedef struct mbi_nvrtc { /* jit/nvrtc.c */
 typedef struct mbi_arena {
   mbi_devptr at; /* 0: no memory */
   uint64_t bytes, used;
-  int open; /* 1: allocations of the thread `maker` come from here */
-  pthread_t maker;
-  struct mbi_arena *next; /* of the same context */
+  int open; /* 1: the plan is being made, and its allocations come from here */
 } mbi_arena;
 
 typedef struct mbi_device { /* jit/device.c */
@@ -1675,7 +1673,6 @@ typedef struct mbi_device { /* jit/device.c */
   void *cuda_context;
   int primary;  /* 1: cuda_context is the retained primary context */
   mbi_devptr held; /* an allocation that is kept: mbi_device_hold */
-  mbi_arena *arenas; /* guarded by the context's lock */
   int lost;     /* the CUresult that destroyed the context; 0: it works */
   int compute_capability;
   int driver_version;
@@ -3807,123 +3804,95 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
 
 /* ---- Arenas ------------------------------------------------------------------------------ */
 
-/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
- * Therefore a thread's short-lived arrays share memory that was allocated once. */
-
-/* Makes this thread allocate from the `bytes` at `at`, until they are used up. */
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
-    uint64_t bytes) {
-  arena->at = at;
-  arena->bytes = bytes;
-  arena->used = 0;
-  arena->open = 1;
-  arena->maker = pthread_self();
-  mbi_mutex_lock(&context->lock);
-  arena->next = context->device.arenas;
-  context->device.arenas = arena;
-  mbi_mutex_unlock(&context->lock);
-}
-
-/* Stops allocating from the arena. */
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
-  mbi_mutex_lock(&context->lock);
-  arena->open = 0;
-  mbi_mutex_unlock(&context->lock);
-}
-
-/* Removes an arena whose parts are not used any more. Returns its address, which the caller
- * releases, or 0. */
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
-  const mbi_devptr at = arena->at;
-  mbi_arena **link = &context->device.arenas;
-  mbi_mutex_lock(&context->lock);
-  while (*link != NULL && *link != arena) {
-    link = &(*link)->next;
-  }
-  if (*link != NULL) {
-    *link = arena->next;
-  }
-  mbi_mutex_unlock(&context->lock);
-  memset(arena, 0, sizeof *arena);
-  return at;
-}
-
-/* Allocates from this thread's arenas. Returns 0 if none has enough space. */
-static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
-  mbi_devptr address = 0;
-  mbi_arena *arena;
-  mbi_mutex_lock(&context->lock);
-  for (arena = context->device.arenas; arena != NULL && address == 0; arena = arena->next) {
-    uint64_t used = arena->used;
-    const mbi_devptr at = mbi_device_part(arena->at, bytes > 0 ? bytes : 1, &used);
-    if (arena->open && pthread_equal(arena->maker, pthread_self()) && used <= arena->bytes) {
-      address = at;
-      arena->used = used;
-    }
-  }
-  mbi_mutex_unlock(&context->lock);
-  return address;
-}
-
-/* Returns whether an array lies in an arena, in which case it is not released separately. */
-static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
-  const mbi_arena *arena;
-  int holds = 0;
-  mbi_mutex_lock(&context->lock);
-  for (arena = context->device.arenas; arena != NULL && !holds; arena = arena->next) {
-    holds = address - arena->at < arena->bytes;
-  }
-  mbi_mutex_unlock(&context->lock);
-  return holds;
-}
-
 /* ---- Allocations ------------------------------------------------------------------------- */
 
 /* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   char attempt[128];
-  merbit_status status = mbi_device_alive(context);
-  *address = status == MERBIT_OK ? mbi_arena_take(context, bytes) : 0;
-  if (status == MERBIT_OK && *address == 0) {
-    (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
-    status = mbi_device_check(
-        context, context->device.driver.mem_alloc(address, (size_t)(bytes > 0 ? bytes : 1)),
-        "cuMemAlloc", attempt);
-  }
+  merbit_status status;
+  *address = 0;
+  MBI_TRY(mbi_device_alive(context));
+  (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
+  status = mbi_device_check(
+      context, context->device.driver.mem_alloc(address, (size_t)(bytes > 0 ? bytes : 1)),
+      "cuMemAlloc", attempt);
   if (status != MERBIT_OK) {
     *address = 0;
   }
   return status;
 }
 
+/* Releases GPU memory. Memory of a lost device does not exist any more. */
+MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
+  if (address != 0 && mbi_device_lost(context) == 0) {
+    (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
+  }
+}
+
+/* ---- Arenas ------------------------------------------------------------------------------ */
+
+/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
+ * Therefore the arrays of a plan that lives for one call, or as long as its solver, lie in
+ * memory that was allocated at once. Only the thread that makes the plan allocates there. */
+
+/* Gives the arena the `bytes` at `at`. */
+MBI_INTERNAL void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes) {
+  arena->at = at;
+  arena->bytes = bytes;
+  arena->used = 0;
+  arena->open = 1;
+}
+
+/* Returns the next `bytes` of an arena; 0 if it is shut or has less. */
+static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
+  uint64_t used = arena->used;
+  const mbi_devptr at = mbi_device_part(arena->at, bytes > 0 ? bytes : 1, &used);
+  if (!arena->open || used > arena->bytes) {
+    return 0;
+  }
+  arena->used = used;
+  return at;
+}
+
+/* Allocates from the arena. If it is shut or too small, allocates as mbi_device_allocate
+ * does. */
+MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
+    uint64_t bytes, const char *what, mbi_devptr *address) {
+  *address = 0;
+  MBI_TRY(mbi_device_alive(context));
+  *address = mbi_arena_take(arena, bytes);
+  return *address != 0 ? MERBIT_OK : mbi_device_allocate(context, bytes, what, address);
+}
+
 /* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
  * arrays of 0 bytes have address 0; after a failure all have. */
-MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
-    int count, mbi_devptr *const *parts, const uint64_t *bytes) {
+MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
+    const char *what, int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
   mbi_devptr space = 0;
-  merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < count; i++) {
     *parts[i] = 0;
     (void)mbi_device_part(0, bytes[i], &used);
   }
   if (used > 0) {
-    status = mbi_device_allocate(context, used, what, &space);
+    MBI_TRY(mbi_arena_allocate(context, arena, used, what, &space));
   }
   used = 0;
   for (i = 0; i < count && space != 0; i++) {
     const mbi_devptr at = mbi_device_part(space, bytes[i], &used);
     *parts[i] = i == 0 || bytes[i] > 0 ? at : 0;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Releases GPU memory. Memory of a lost device does not exist any more. */
-MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
-  if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
-    (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
+/* Releases what mbi_arena_allocate gave. An array that lies in the arena stays there, and goes
+ * with it. */
+MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
+    mbi_devptr address) {
+  if (address - arena->at >= arena->bytes) {
+    mbi_device_release(context, address);
   }
 }
 
@@ -16823,6 +16792,8 @@ typedef struct mbi_plan_making {
   uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
                          * plan lives as long as one call, and keeps the memory in which a
                          * transpose was made */
+  mbi_arena *arena;     /* the maker's, for the plan's arrays; it outlives the plan. NULL: the
+                         * plan's own */
   int dots;             /* 1: products compute x'A x, if that costs little */
   int stops;            /* 1: products with an epilogue do nothing once its flag is set */
   int interleaved;      /* 1: other kernels run between products (mbi_plan_launches_plainly) */
@@ -16856,7 +16827,7 @@ struct merbit_plan {
   char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
   mbi_plan_making making;
-  mbi_arena arena;
+  mbi_arena arena; /* the plan's own: the memory in which a transpose was made */
   /* CPU */
   const mbi_cpu_method *cpu;
   int tasks;
@@ -16902,6 +16873,33 @@ struct merbit_workspace {
 #endif
 
 /* Questions about a plan that methods and stages ask, and launches. */
+
+/* ---- GPU memory -------------------------------------------------------------------------- */
+
+static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
+  return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
+}
+
+/* Allocates an array of the plan: from its arena while the plan is made, if that has enough
+ * space. */
+MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+    const char *what, mbi_devptr *address) {
+  return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
+}
+
+/* Allocates arrays of the plan as mbi_arena_allocate_parts does. */
+MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+    int count, mbi_devptr *const *parts, const uint64_t *bytes) {
+  return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
+      bytes);
+}
+
+/* Releases an array of the plan. */
+MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+  mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
+}
+
+/* ---- Launches and values ----------------------------------------------------------------- */
 
 /* Returns whether products start only when all earlier work is done. Then they can read x as
  * data that nobody writes, from which most methods gain more than from a dependent launch. */
@@ -23506,15 +23504,16 @@ static merbit_status mbi_device_csr_explain(merbit_context *context, const merbi
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
  * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
  * of a transpose, will use it. */
-static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
   uint32_t found = 0;
   int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
   MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
   csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-  MBI_TRY(mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch));
+  MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
   MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);
@@ -23528,13 +23527,14 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
   MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_narrow", &function));
-  MBI_TRY(mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+  MBI_TRY(mbi_plan_allocate(plan, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
       &csr->col_ind));
   csr->owns_col_ind = 1;
   csr->bytes += (uint64_t)nnz * sizeof(int32_t);
@@ -23545,25 +23545,26 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
-  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
-  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
+  return bytes > 0 ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+      : MERBIT_OK;
 }
 
 /* Uploads `view`, a checked host CSR with 32-bit columns. */
-static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
     mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+  MBI_TRY(mbi_array_upload(plan, view->row_ptr,
       ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
       "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
-  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+  MBI_TRY(mbi_array_upload(plan, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
       &csr->col_ind, &csr->owns_col_ind));
   if (view->values != NULL) {
-    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+    MBI_TRY(mbi_array_upload(plan, view->values, nnz * mbi_type_size(view->value_type),
         "values", csr, &csr->values, &csr->owns_values));
   }
   return MERBIT_OK;
@@ -23571,20 +23572,21 @@ static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit
 
 /* Checks the caller's arrays unless `unchecked`, makes columns of 32 bits if theirs have 64,
  * and waits. */
-static merbit_status mbi_device_csr_prepare(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, int unchecked, mbi_device_csr *csr) {
   if (!unchecked) {
-    MBI_TRY(mbi_device_csr_check(context, view, program, csr));
+    MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
   }
   if (view->index_type == MERBIT_INDEX_64) {
-    MBI_TRY(mbi_device_csr_narrow(context, view, program, csr));
+    MBI_TRY(mbi_device_csr_narrow(plan, view, program, csr));
   }
-  return mbi_device_synchronize(context, NULL);
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */
-static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   const void *arrays[3];
   mbi_program program;
   merbit_status status;
@@ -23609,15 +23611,15 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   }
   MBI_TRY(
       mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  status = mbi_device_csr_prepare(context, view, &program, unchecked, csr);
+  status = mbi_device_csr_prepare(plan, view, &program, unchecked, csr);
   mbi_program_destroy(context, &program);
   return status;
 }
 
 /* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
  * mbi_device_csr_destroy. */
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-    const merbit_view *view, int unchecked, mbi_device_csr *csr) {
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+    int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
@@ -23625,22 +23627,22 @@ MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
   csr->cols = (uint64_t)view->cols;
   csr->nnz = (uint64_t)view->nnz;
   return view->memory == MERBIT_MEMORY_DEVICE
-      ? mbi_device_csr_borrow(context, view, unchecked, csr)
-      : mbi_device_csr_upload(context, view, csr);
+      ? mbi_device_csr_borrow(plan, view, unchecked, csr)
+      : mbi_device_csr_upload(plan, view, csr);
 }
 
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
-    mbi_device_release(context, csr->row_ptr);
+    mbi_plan_release(plan, csr->row_ptr);
   }
   if (csr->owns_col_ind) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
   }
-  mbi_device_release(context, csr->table);
-  mbi_device_release(context, csr->scratch);
+  mbi_plan_release(plan, csr->table);
+  mbi_plan_release(plan, csr->scratch);
 }
 
 /* Returns the bytes of a CSR's columns and values, each read once. */
@@ -23688,27 +23690,27 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 
 /* Releases what products do not need, unless it is small. Call it after the choice, when the
  * method has been created. */
-MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
-    mbi_device_release(context, nonempty->column_counts);
+    mbi_plan_release(plan, nonempty->column_counts);
     nonempty->column_counts = 0;
     nonempty->column_bytes = 0;
   }
   if (nonempty->start_apart) {
-    mbi_device_release(context, nonempty->row_start);
+    mbi_plan_release(plan, nonempty->row_start);
   }
   nonempty->start_apart = 0;
   nonempty->row_start = 0;
-  mbi_program_destroy(context, &nonempty->program);
+  mbi_program_destroy(plan->context, &nonempty->program);
 }
 
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
-  mbi_nonempty_finish(context, nonempty);
-  mbi_device_release(context, nonempty->column_counts);
-  mbi_device_release(context, nonempty->counts);
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+  mbi_nonempty_finish(plan, nonempty);
+  mbi_plan_release(plan, nonempty->column_counts);
+  mbi_plan_release(plan, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
-                                                    * it */
+    mbi_plan_release(plan, nonempty->row_id); /* also releases the arrays allocated with
+                                               * it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
@@ -23716,8 +23718,10 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
 /* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
  * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
  * current. On failure the caller runs mbi_nonempty_destroy. */
-static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-    mbi_nonempty_rows *nonempty) {
+static merbit_status mbi_nonempty_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   void *count = NULL, *offsets = NULL;
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
@@ -23739,8 +23743,8 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   csr->scratch = 0;
   if (nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    MBI_TRY(mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
-        &nonempty->counts));
+    MBI_TRY(
+        mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
   widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
@@ -23842,7 +23846,7 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   mbi_devptr found = 0;
   MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
   if (nonempty->column_counts == 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "counts of columns", &nonempty->column_counts));
   }
   nonempty->column_bytes = bytes;
   nonempty->columns_coded = 0;
@@ -23887,7 +23891,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   }
   status = mbi_nonempty_count_columns(plan, bins);
   if (status != MERBIT_OK) {
-    mbi_device_release(plan->context, plan->nonempty.column_counts);
+    mbi_plan_release(plan, plan->nonempty.column_counts);
     plan->nonempty.column_counts = 0;
     plan->nonempty.column_bytes = 0;
     return status;
@@ -23973,14 +23977,15 @@ MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
 
 /* Counts the rows for a method unless the choice has counted them. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
-  return plan->nonempty.row_start != 0 ? MERBIT_OK
-      : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
+  return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
 /* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
  * changes. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
-    const mbi_device_csr *csr, mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
@@ -23992,9 +23997,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   mbk_arrays_compact_arguments arguments;
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
-  MBI_TRY(mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "lists of rows", apart ? 2 : 3, parts, bytes));
   if (apart) {
-    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
+    status = mbi_plan_allocate(plan, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
     arguments.row_ptr = csr->row_ptr;
@@ -24008,9 +24013,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
         256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, row_id);
+    mbi_plan_release(plan, row_id);
     if (apart) {
-      mbi_device_release(context, row_start);
+      mbi_plan_release(plan, row_start);
     }
     return status;
   }
@@ -24233,7 +24238,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   memset(search, 0, sizeof *search);
   search->program = program;
   search->values = values;
-  MBI_TRY(mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
+  MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
       &search->scratch));
   MBI_TRY(mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL));
   keys = MBI_VALUES_AT(search, keys);
@@ -24255,8 +24260,8 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
 }
 
 MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
-  mbi_device_release(plan->context, search->scratch);
-  mbi_device_release(plan->context, search->columns);
+  mbi_plan_release(plan, search->scratch);
+  mbi_plan_release(plan, search->columns);
 }
 
 /* Checks for all values the forms that one value alone can rule out. */
@@ -24314,7 +24319,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_columns_arguments columns_arguments;
   mbk_forms_differ_arguments differ_arguments;
-  MBI_TRY(mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "the values of columns", &search->columns));
   MBI_TRY(mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL));
   columns_arguments.col_ind = plan->device.col_ind;
   columns_arguments.values = search->values;
@@ -24440,26 +24445,25 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
 /* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
   const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
   mbi_devptr stored = 0, table = 0;
   merbit_status status = MERBIT_OK;
-  MBI_TRY(mbi_device_allocate(context, bytes, "shorter values", &stored));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "shorter values", &stored));
   if (table_bytes > 0) {
-    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
+    status = mbi_plan_allocate(plan, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
     status = mbi_values_store(plan, search, form, stored, table);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, stored);
-    mbi_device_release(context, table);
+    mbi_plan_release(plan, stored);
+    mbi_plan_release(plan, table);
     return status;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * size;
   }
   csr->values = stored;
@@ -24718,7 +24722,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "lane descriptors", 3, parts, bytes));
   }
   MBI_TRY(mbi_merbit_build(plan, NULL));
   MBI_TRY(mbi_device_synchronize(context, NULL));
@@ -24727,7 +24731,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
+  mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -25164,7 +25168,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
+    MBI_TRY(mbi_nonempty_compact(plan));
   }
   return MERBIT_OK;
 }
@@ -25178,8 +25182,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  MBI_TRY(
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
   plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
@@ -25214,7 +25217,7 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
+  mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -26014,7 +26017,7 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
       &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
   MBI_TRY(mbi_sliced_order(plan));
   MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
   MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
@@ -26058,8 +26061,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    MBI_TRY(
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
@@ -26072,8 +26074,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->length);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -26357,7 +26359,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
 /* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
     const char *what, mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  MBI_TRY(mbi_plan_allocate(plan, count * sizeof(uint32_t), what, target));
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
@@ -26451,15 +26453,14 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_devptr groups = 0;
   void *host = NULL;
   merbit_status status;
-  MBI_TRY(
-      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
-  MBI_TRY(mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups));
+  MBI_TRY(mbi_plan_allocate(plan, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
+  MBI_TRY(mbi_plan_allocate(plan, words * sizeof(uint32_t), "groups of runs", &groups));
   status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
       "the items of a plan", &host);
   if (status == MERBIT_OK) {
     status = mbi_binned_place(plan, groups, (uint32_t *)host);
   }
-  mbi_device_release(context, groups);
+  mbi_plan_release(plan, groups);
   mbi_release(context, host);
   return status;
 }
@@ -26500,7 +26501,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
       b->groups * sizeof(uint32_t), places};
-  MBI_TRY(mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the matrix in strips", 4, parts, bytes));
   /* The last tile's words are all loaded, also those without a nonzero. */
   MBI_TRY(mbi_device_zero(context, b->places + places - last, (size_t)last, NULL));
   plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
@@ -26528,10 +26529,10 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
 
 static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  mbi_device_release(plan->context, b->runs);
-  mbi_device_release(plan->context, b->part_start);
-  mbi_device_release(plan->context, b->item_list);
-  mbi_device_release(plan->context, b->strip_col);
+  mbi_plan_release(plan, b->runs);
+  mbi_plan_release(plan, b->part_start);
+  mbi_plan_release(plan, b->item_list);
+  mbi_plan_release(plan, b->strip_col);
   mbi_scan_destroy(plan);
 }
 
@@ -26932,10 +26933,10 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
   mbk_bsr_masks_arguments arguments;
   if (t->mask_words == 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", &t->mask_words));
     MBI_TRY(mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes));
   }
-  MBI_TRY(mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks));
+  MBI_TRY(mbi_plan_allocate(plan, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks));
   arguments.mask_words = t->mask_words;
   arguments.blocks = plan->device.nnz;
   arguments.tiles = t->tiles;
@@ -26964,7 +26965,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
       &arguments));
   MBI_TRY(mbi_device_synchronize(context, NULL));
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= entries * size;
@@ -26982,8 +26983,8 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (view->memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
-        "blocks", csr, &csr->values, &csr->owns_values);
+    return mbi_array_upload(plan, view->values, entries * mbi_type_size(plan->type), "blocks",
+        csr, &csr->values, &csr->owns_values);
   }
   if (!mbi_device_owns(context, view->values)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -26996,17 +26997,16 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 
 static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
   const uint64_t words = t->words * sizeof(uint32_t);
   const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
-  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
-  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  MBI_TRY(mbi_plan_allocate(plan, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_plan_allocate(plan, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_plan_allocate(plan, columns, "block columns", &t->columns));
   if (packs > 0) {
-    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
+    MBI_TRY(mbi_plan_allocate(plan, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -27041,12 +27041,12 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  mbi_device_release(plan->context, t->row_ends);
-  mbi_device_release(plan->context, t->slot_row);
-  mbi_device_release(plan->context, t->columns);
-  mbi_device_release(plan->context, t->mask_words);
-  mbi_device_release(plan->context, t->masks);
-  mbi_device_release(plan->context, t->packs);
+  mbi_plan_release(plan, t->row_ends);
+  mbi_plan_release(plan, t->slot_row);
+  mbi_plan_release(plan, t->columns);
+  mbi_plan_release(plan, t->mask_words);
+  mbi_plan_release(plan, t->masks);
+  mbi_plan_release(plan, t->packs);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -27915,7 +27915,7 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
     const char *what, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
-  MBI_TRY(mbi_device_allocate(plan->context, padded, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
   plan->schedule_bytes += padded;
   return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
@@ -28007,13 +28007,13 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
 
 static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
-  mbi_device_release(plan->context, cb->words);
-  mbi_device_release(plan->context, cb->first);
-  mbi_device_release(plan->context, cb->data);
-  mbi_device_release(plan->context, cb->task_block);
-  mbi_device_release(plan->context, cb->task_target);
-  mbi_device_release(plan->context, cb->split_strip);
-  mbi_device_release(plan->context, cb->split_part);
+  mbi_plan_release(plan, cb->words);
+  mbi_plan_release(plan, cb->first);
+  mbi_plan_release(plan, cb->data);
+  mbi_plan_release(plan, cb->task_block);
+  mbi_plan_release(plan, cb->task_target);
+  mbi_plan_release(plan, cb->split_strip);
+  mbi_plan_release(plan, cb->split_part);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -28272,7 +28272,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
     const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
-    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "columns by codes", 2, parts, bytes));
   }
   if (plan->device.nnz > 0) {
     MBI_TRY(mbi_hubs_encode(plan));
@@ -28283,7 +28283,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
+  mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
 
@@ -29009,11 +29009,11 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  MBI_TRY(mbi_plan_allocate(plan, csr->bytes, "offsets of blocks", &csr->row_ptr));
   {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
+    MBI_TRY(mbi_plan_allocate(plan, columns, "columns of blocks", &csr->col_ind));
   }
   return MERBIT_OK;
 }
@@ -29059,7 +29059,7 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   uint64_t rows = plan->extracted.csr.rows;
   mbk_full_blocks_values_arguments arguments;
   csr->owns_values = 0;
-  MBI_TRY(mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
   csr->owns_values = 1;
   csr->bytes += bytes;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
@@ -29084,12 +29084,12 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   }
   /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
-    mbi_device_release(plan->context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
   }
-  mbi_device_release(plan->context, from);
+  mbi_plan_release(plan, from);
   return status;
 }
 
@@ -29100,21 +29100,20 @@ MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
 /* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
     csr->col_ind = 0;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * mbi_type_size(plan->type);
   }
   csr->owns_values = 0;
   csr->values = 0;
-  mbi_nonempty_destroy(context, &plan->extracted.nonempty);
+  mbi_nonempty_destroy(plan, &plan->extracted.nonempty);
   plan->device.bytes += csr->bytes;
 }
 
@@ -29137,8 +29136,8 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
-  mbi_nonempty_destroy(plan->context, &plan->nonempty);
-  mbi_device_csr_destroy(plan->context, &plan->device);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_device_csr_destroy(plan, &plan->device);
   plan->device = full->csr;
   plan->nonempty = full->nonempty;
   memset(&plan->bsr, 0, sizeof plan->bsr);
@@ -29336,7 +29335,7 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   const uint64_t stored = (uint64_t)mbi_view_values(view);
   const uint64_t bytes = stored * mbi_type_size(plan->type);
   csr->owns_values = 0;
-  MBI_TRY(mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
   csr->owns_values = 1;
   csr->bytes += bytes;
   return plan->bsr.mask_words > 0 || stored == (uint64_t)plan->bsr.entries ? MERBIT_OK
@@ -29391,7 +29390,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   plan->bsr.mask_words = words;
   MBI_TRY(mbi_extract_offsets(c));
   if (words > 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks));
   }
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
@@ -29407,13 +29406,12 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
 /* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
-  merbit_context *context = c->plan->context;
+  merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  MBI_TRY(
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
-  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
-  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_plan_allocate(plan, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_plan_allocate(plan, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(plan->context, c->sums, (size_t)sums, NULL));
   MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
@@ -29455,16 +29453,15 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_view places;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
   mbi_extracted_destroy(plan);
-  mbi_device_csr_destroy(context, &plan->device);
+  mbi_device_csr_destroy(plan, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
   MBI_TRY(mbi_format_blocks_on_host(plan));
   places = mbi_block_frame(&plan->bsr.view);
-  MBI_TRY(mbi_device_csr_create(context, &places, 1, &plan->device));
+  MBI_TRY(mbi_device_csr_create(plan, &places, 1, &plan->device));
   return mbi_bsr_create(plan);
 }
 
 MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -29473,12 +29470,12 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   mbi_extracted_enter(plan);
   plan->extracted.by_shape = 1;
   MBI_TRY(mbi_extract_specialise(plan));
-  MBI_TRY(mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
+  MBI_TRY(mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
       &c.answers));
   status = mbi_extract_all(&c, &tally);
-  mbi_device_release(context, c.answers);
-  mbi_device_release(context, c.counts);
-  mbi_device_release(context, c.sums);
+  mbi_plan_release(plan, c.answers);
+  mbi_plan_release(plan, c.counts);
+  mbi_plan_release(plan, c.sums);
   MBI_TRY(status);
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
@@ -30275,12 +30272,12 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   mbi_method_take_cuda(plan, candidate->method);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
+    status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
-  mbi_device_release(context, carries);
+  mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
   plan->desc.omega = omega;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
@@ -30302,12 +30299,12 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   mbi_devptr vectors = 0;
   int i;
   merbit_status status;
-  MBI_TRY(mbi_device_allocate(context, bytes, "vectors to measure", &vectors));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "vectors to measure", &vectors));
   status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
   for (i = 0; i < count && status == MERBIT_OK; i++) {
     status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
   }
-  mbi_device_release(context, vectors);
+  mbi_plan_release(plan, vectors);
   return status;
 }
 
@@ -30633,7 +30630,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
-  mbi_nonempty_finish(plan->context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }
 
@@ -30696,7 +30693,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
     mbi_extracted_let_go(plan);
   }
-  mbi_nonempty_finish(context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }
 
@@ -30818,7 +30815,7 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, bytes, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   plan->reorder.bytes += bytes;
   return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
@@ -30864,8 +30861,8 @@ MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
-  mbi_device_release(plan->context, r->device_order);
-  mbi_device_release(plan->context, r->device_places);
+  mbi_plan_release(plan, r->device_order);
+  mbi_plan_release(plan, r->device_places);
   mbi_program_destroy(plan->context, &r->program);
   memset(r->kernels, 0, sizeof r->kernels);
   r->device_order = r->device_places = 0;
@@ -31198,38 +31195,37 @@ static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
 }
 
 static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
-  merbit_context *context = plan->context;
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
   const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
   mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
   const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
-  MBI_TRY(mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "row_ptr and col_ind", 2, parts, bytes));
   to->owns_row_ptr = 1;
   if (value > 0) {
     mbi_reorder *r = &plan->reorder;
     /* An allocation of its own: extraction of blocks releases it. */
-    MBI_TRY(mbi_device_allocate(context, columns, "col_ind", &to->col_ind));
+    MBI_TRY(mbi_plan_allocate(plan, columns, "col_ind", &to->col_ind));
     to->owns_col_ind = 1;
-    MBI_TRY(mbi_device_allocate(context, nnz * value, "values", &to->values));
+    MBI_TRY(mbi_plan_allocate(plan, nnz * value, "values", &to->values));
     to->owns_values = 1;
     r->place_type = t->place_type;
     r->bytes = nnz * place;
-    MBI_TRY(mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places));
+    MBI_TRY(mbi_plan_allocate(plan, r->bytes, "places of entries", &r->device_places));
     t->places[t->last] = r->device_places;
   }
   t->rows[t->last] = to->col_ind;
   to->bytes = offsets + columns + nnz * value;
   t->bytes = mbi_transpose_divide(t, value);
-  MBI_TRY(mbi_device_allocate(context, t->bytes, "columns to sort", &t->space));
+  MBI_TRY(mbi_plan_allocate(plan, t->bytes, "columns to sort", &t->space));
   (void)mbi_transpose_divide(t, value);
   return MERBIT_OK;
 }
 
-static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
-  mbi_device_release(context, t->space);
-  mbi_program_destroy(context, &t->program);
+static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
+  mbi_plan_release(plan, t->space);
+  mbi_program_destroy(plan->context, &t->program);
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -31332,50 +31328,47 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
+/* Makes the arrays of t->to, and waits. */
+static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
+  merbit_context *context = plan->context;
+  int pass;
+  MBI_TRY(mbi_transpose_specialise(context, t));
+  MBI_TRY(mbi_transpose_allocate(plan, t));
+  if (t->from->values != 0) {
+    MBI_TRY(mbi_reorder_specialise(plan));
+  }
+  MBI_TRY(mbi_transpose_rows(context, t));
+  for (pass = 0; pass < t->passes; pass++) {
+    MBI_TRY(mbi_transpose_pass(context, t, pass));
+  }
+  MBI_TRY(mbi_transpose_starts(context, t));
+  if (t->from->values != 0) {
+    MBI_TRY(mbi_reorder_launch(plan, 2, plan->reorder.device_places, t->from->values,
+        t->to->values, (int64_t)t->to->nnz, NULL));
+  }
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Makes plan->device the transpose of `from`. */
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
-  merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;
-  int pass;
   merbit_status status;
   memset(&t, 0, sizeof t);
   t.from = from;
   t.to = to;
-  mbi_transpose_size(context, &t);
+  mbi_transpose_size(plan->context, &t);
   memset(to, 0, sizeof *to);
   to->offset_type = t.place_type;
   to->rows = from->cols;
   to->cols = from->rows;
   to->nnz = from->nnz;
-  status = mbi_transpose_specialise(context, &t);
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_allocate(plan, &t);
-  }
-  if (status == MERBIT_OK && from->values != 0) {
-    status = mbi_reorder_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_rows(context, &t);
-  }
-  for (pass = 0; pass < t.passes && status == MERBIT_OK; pass++) {
-    status = mbi_transpose_pass(context, &t, pass);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_starts(context, &t);
-  }
-  if (status == MERBIT_OK && from->values != 0) {
-    status = mbi_reorder_launch(plan, 2, plan->reorder.device_places, from->values, to->values,
-        (int64_t)to->nnz, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  status = mbi_transpose_run(plan, &t);
   if (status == MERBIT_OK && plan->making.arena_bytes > 0) {
-    mbi_arena_open(context, &plan->arena, t.space, t.bytes);
+    mbi_arena_open(&plan->arena, t.space, t.bytes);
     t.space = 0;
   }
-  mbi_transpose_release(context, &t);
+  mbi_transpose_release(plan, &t);
   return status;
 }
 
@@ -31444,14 +31437,14 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
+  status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;
     plan->device.scratch_bytes = from.scratch_bytes;
     from.scratch = 0;
   }
-  mbi_device_csr_destroy(context, &from);
+  mbi_device_csr_destroy(plan, &from);
   if (status == MERBIT_OK) {
     const mbi_device_csr *to = &plan->device;
     plan->view = merbit_csr((int64_t)to->rows, (int64_t)to->cols, (int64_t)to->nnz,
@@ -31461,7 +31454,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
     plan->view.offset_type = to->offset_type;
     plan->view.memory = MERBIT_MEMORY_DEVICE;
   } else {
-    mbi_device_csr_destroy(context, &plan->device);
+    mbi_device_csr_destroy(plan, &plan->device);
     memset(&plan->device, 0, sizeof plan->device);
     mbi_reorder_release_cuda(plan);
   }
@@ -31741,15 +31734,15 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   status = mbi_choose(&fresh);
   if (status != MERBIT_OK) {
     mbi_method_destroy(&fresh);
-    mbi_nonempty_destroy(context, &fresh.nonempty);
+    mbi_nonempty_destroy(&fresh, &fresh.nonempty);
     return status;
   }
   mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
       mbi_value_name(plan));
   mbi_method_destroy(plan);
-  mbi_nonempty_destroy(context, &plan->nonempty);
-  mbi_device_release(context, plan->device.values);
-  mbi_device_release(context, plan->device.table);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_plan_release(plan, plan->device.values);
+  mbi_plan_release(plan, plan->device.table);
   fresh.device.bytes -=
       mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
   mbi_mutex_lock(&context->lock);
@@ -31804,14 +31797,14 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
         : mbi_device_upload(context, target, values, bytes);
   }
   if (!device) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "new values, as they come", &own));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "new values, as they come", &own));
     from = own;
     status = mbi_device_upload(context, own, values, bytes);
   }
   if (status == MERBIT_OK) {
     status = mbi_reorder_values_cuda(plan, from, target);
   }
-  mbi_device_release(context, own);
+  mbi_plan_release(plan, own);
   return status;
 }
 
@@ -31857,10 +31850,10 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
   }
   if (shorter || !csr->owns_values) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "a plan's own values", &fresh));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
   }
   status = mbi_stored_put(plan, given, bytes, &fresh);
-  mbi_device_release(context, fresh);
+  mbi_plan_release(plan, fresh);
   return status;
 }
 
@@ -31932,10 +31925,11 @@ MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_valu
 
 /* ==== >>spmv/plan/workspace.c  scratch of a product in flight ============================= */
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
-  merbit_context *context = workspace->plan->context;
-  if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* also releases the memory after
-                                                             * the carries */
+  merbit_plan *plan = workspace->plan;
+  merbit_context *context = plan->context;
+  if (plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_plan_release(plan, workspace->device_carries); /* also releases the memory after
+                                                        * the carries */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -31959,7 +31953,7 @@ MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t byte
 }
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
-  const merbit_plan *plan = workspace->plan;
+  merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
       &workspace->staged_y, &workspace->sums_scratch, &workspace->arena};
@@ -31968,7 +31962,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   MBI_TRY(mbi_many_workspace(workspace));
   MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
-  status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
+  status = mbi_plan_allocate_parts(plan, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
     status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
   }
@@ -32137,14 +32131,14 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
-    mbi_nonempty_destroy(plan->context, &plan->nonempty);
-    mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_nonempty_destroy(plan, &plan->nonempty);
+    mbi_device_csr_destroy(plan, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
-    mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
+    mbi_device_release(plan->context, plan->arena.at);
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* the memory went with a lost device */
+  memset(&plan->arena, 0, sizeof plan->arena);
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
@@ -32188,18 +32182,17 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
 /* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
  * current. */
 static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status;
   if (!plan->transpose.on_gpu) {
-    MBI_TRY(mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device));
+    MBI_TRY(mbi_device_csr_create(plan, &frame, plan->desc.unchecked, &plan->device));
   }
   if (plan->making.checked != NULL) {
     MBI_TRY(plan->making.checked(plan->making.maker));
   }
   status = mbi_choose(plan);
-  mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
+  mbi_plan_release(plan, plan->device.scratch); /* if non-empty rows were not counted */
   plan->device.scratch = 0;
   MBI_TRY(status);
   if (mbi_plan_has_epilogue(plan)) {
@@ -32324,7 +32317,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   made->asked = mbi_method_find(desc->method);
   mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
-  mbi_arena_shut(context, &made->arena);
+  made->arena.open = 0;
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
@@ -34348,8 +34341,8 @@ static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, the context's device
- * allocations come from there. On failure the caller runs mbi_solve_release_memory. */
+/* Allocates vectors and scalars, and opens the arena for the plan. On failure the caller runs
+ * mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
@@ -34359,8 +34352,7 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
   MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
   if (arena > 0) {
-    mbi_arena_open(solver->context, &solver->gpu.arena,
-        mbi_device_address(solver->space) + bytes, arena);
+    mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
   }
   if (solver->gpu.fused_blocks > 0) { /* zero marks no exchange: marks count from 1 */
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
@@ -36915,7 +36907,8 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
   const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
       entries > 0 ? sizeof(uint64_t) : 0};
-  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
+  return mbi_arena_allocate_parts(context, &solver->gpu.arena, "norms and blocks of A", 3,
+      parts, bytes);
 }
 
 /* Waits for the GPU and destroys the stream. */
@@ -36937,7 +36930,7 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   if (gpu->stream != NULL) {
     (void)mbi_setup_wait(solver);
   }
-  mbi_device_release(context, gpu->norms);
+  mbi_arena_release(context, &solver->gpu.arena, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
   memset(gpu, 0, sizeof *gpu);
 }
@@ -37208,6 +37201,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   making.unsynchronised = making.interleaved = 1;
   making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
   making.maker = solver;
+  making.arena = &solver->gpu.arena;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -37240,7 +37234,6 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   }
   merbit_plan_destroy(solver->plan); /* the plan has arrays in the arena */
   solver->plan = NULL;
-  (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
@@ -37298,15 +37291,13 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
 
 /* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
-  merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_space(solver);
+  merbit_status status;
+  if (solver->desc.refine) {
+    MBI_TRY(mbi_solver_make_inner(solver));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_plan(solver);
-  }
-  mbi_arena_shut(solver->context, &solver->gpu.arena);
-  MBI_TRY(status);
+  MBI_TRY(mbi_solver_make_space(solver));
+  MBI_TRY(mbi_solver_make_plan(solver));
+  solver->gpu.arena.open = 0;
   MBI_TRY(mbi_solver_enter(solver));
   solver->bytes -= solver->gpu.arena.used; /* the plan counts these bytes */
   status = mbi_solver_setup(solver, &solver->view);

@@ -122,7 +122,8 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
   const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
                             entries > 0 ? sizeof(uint64_t) : 0};
-  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
+  return mbi_arena_allocate_parts(context, &solver->gpu.arena, "norms and blocks of A", 3,
+                                  parts, bytes);
 }
 
 /* Waits for the GPU and destroys the stream. */
@@ -144,7 +145,7 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   if (gpu->stream != NULL) {
     (void)mbi_setup_wait(solver);
   }
-  mbi_device_release(context, gpu->norms);
+  mbi_arena_release(context, &solver->gpu.arena, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
   memset(gpu, 0, sizeof *gpu);
 }

@@ -241,7 +241,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
-  mbi_nonempty_finish(plan->context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }
 
@@ -304,6 +304,6 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
     mbi_extracted_let_go(plan);
   }
-  mbi_nonempty_finish(context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }

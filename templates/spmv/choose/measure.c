@@ -118,12 +118,12 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   mbi_method_take_cuda(plan, candidate->method);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
+    status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
-  mbi_device_release(context, carries);
+  mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
   plan->desc.omega = omega;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
@@ -145,12 +145,12 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   mbi_devptr vectors = 0;
   int i;
   merbit_status status;
-  MBI_TRY(mbi_device_allocate(context, bytes, "vectors to measure", &vectors));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "vectors to measure", &vectors));
   status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
   for (i = 0; i < count && status == MERBIT_OK; i++) {
     status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
   }
-  mbi_device_release(context, vectors);
+  mbi_plan_release(plan, vectors);
   return status;
 }
 

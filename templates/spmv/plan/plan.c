@@ -138,14 +138,14 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
-    mbi_nonempty_destroy(plan->context, &plan->nonempty);
-    mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_nonempty_destroy(plan, &plan->nonempty);
+    mbi_device_csr_destroy(plan, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
-    mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
+    mbi_device_release(plan->context, plan->arena.at);
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* the memory went with a lost device */
+  memset(&plan->arena, 0, sizeof plan->arena);
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
@@ -189,18 +189,17 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
 /* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
  * current. */
 static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status;
   if (!plan->transpose.on_gpu) {
-    MBI_TRY(mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device));
+    MBI_TRY(mbi_device_csr_create(plan, &frame, plan->desc.unchecked, &plan->device));
   }
   if (plan->making.checked != NULL) {
     MBI_TRY(plan->making.checked(plan->making.maker));
   }
   status = mbi_choose(plan);
-  mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
+  mbi_plan_release(plan, plan->device.scratch); /* if non-empty rows were not counted */
   plan->device.scratch = 0;
   MBI_TRY(status);
   if (mbi_plan_has_epilogue(plan)) {
@@ -326,7 +325,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   made->asked = mbi_method_find(desc->method);
   mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
-  mbi_arena_shut(context, &made->arena);
+  made->arena.open = 0;
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;

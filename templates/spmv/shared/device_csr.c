@@ -55,15 +55,16 @@ static merbit_status mbi_device_csr_explain(merbit_context *context, const merbi
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
  * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
  * of a transpose, will use it. */
-static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
   uint32_t found = 0;
   int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
   MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
   csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-  MBI_TRY(mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch));
+  MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
   MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);
@@ -78,14 +79,15 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
                                            const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
   MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_narrow", &function));
-  MBI_TRY(mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
-                              &csr->col_ind));
+  MBI_TRY(mbi_plan_allocate(plan, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+                            &csr->col_ind));
   csr->owns_col_ind = 1;
   csr->bytes += (uint64_t)nnz * sizeof(int32_t);
   arguments.wide = mbi_device_address(view->col_ind);
@@ -95,27 +97,28 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
                            MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target,
                                             int *owns) {
-  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
-  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
+  return bytes > 0 ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+                   : MERBIT_OK;
 }
 
 /* Uploads `view`, a checked host CSR with 32-bit columns. */
-static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+  MBI_TRY(mbi_array_upload(plan, view->row_ptr,
                            ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
                            "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
-  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+  MBI_TRY(mbi_array_upload(plan, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
                            &csr->col_ind, &csr->owns_col_ind));
   if (view->values != NULL) {
-    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+    MBI_TRY(mbi_array_upload(plan, view->values, nnz * mbi_type_size(view->value_type),
                              "values", csr, &csr->values, &csr->owns_values));
   }
   return MERBIT_OK;
@@ -123,21 +126,22 @@ static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit
 
 /* Checks the caller's arrays unless `unchecked`, makes columns of 32 bits if theirs have 64,
  * and waits. */
-static merbit_status mbi_device_csr_prepare(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
                                             const mbi_program *program, int unchecked,
                                             mbi_device_csr *csr) {
   if (!unchecked) {
-    MBI_TRY(mbi_device_csr_check(context, view, program, csr));
+    MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
   }
   if (view->index_type == MERBIT_INDEX_64) {
-    MBI_TRY(mbi_device_csr_narrow(context, view, program, csr));
+    MBI_TRY(mbi_device_csr_narrow(plan, view, program, csr));
   }
-  return mbi_device_synchronize(context, NULL);
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */
-static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
                                            int unchecked, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   const void *arrays[3];
   mbi_program program;
   merbit_status status;
@@ -163,16 +167,15 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   }
   MBI_TRY(
       mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  status = mbi_device_csr_prepare(context, view, &program, unchecked, csr);
+  status = mbi_device_csr_prepare(plan, view, &program, unchecked, csr);
   mbi_program_destroy(context, &program);
   return status;
 }
 
 /* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
  * mbi_device_csr_destroy. */
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-                                                 const merbit_view *view, int unchecked,
-                                                 mbi_device_csr *csr) {
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+                                                 int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
@@ -180,22 +183,22 @@ MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
   csr->cols = (uint64_t)view->cols;
   csr->nnz = (uint64_t)view->nnz;
   return view->memory == MERBIT_MEMORY_DEVICE
-             ? mbi_device_csr_borrow(context, view, unchecked, csr)
-             : mbi_device_csr_upload(context, view, csr);
+             ? mbi_device_csr_borrow(plan, view, unchecked, csr)
+             : mbi_device_csr_upload(plan, view, csr);
 }
 
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
-    mbi_device_release(context, csr->row_ptr);
+    mbi_plan_release(plan, csr->row_ptr);
   }
   if (csr->owns_col_ind) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
   }
-  mbi_device_release(context, csr->table);
-  mbi_device_release(context, csr->scratch);
+  mbi_plan_release(plan, csr->table);
+  mbi_plan_release(plan, csr->scratch);
 }
 
 /* Returns the bytes of a CSR's columns and values, each read once. */

@@ -17,27 +17,27 @@
 
 /* Releases what products do not need, unless it is small. Call it after the choice, when the
  * method has been created. */
-MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
-    mbi_device_release(context, nonempty->column_counts);
+    mbi_plan_release(plan, nonempty->column_counts);
     nonempty->column_counts = 0;
     nonempty->column_bytes = 0;
   }
   if (nonempty->start_apart) {
-    mbi_device_release(context, nonempty->row_start);
+    mbi_plan_release(plan, nonempty->row_start);
   }
   nonempty->start_apart = 0;
   nonempty->row_start = 0;
-  mbi_program_destroy(context, &nonempty->program);
+  mbi_program_destroy(plan->context, &nonempty->program);
 }
 
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
-  mbi_nonempty_finish(context, nonempty);
-  mbi_device_release(context, nonempty->column_counts);
-  mbi_device_release(context, nonempty->counts);
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+  mbi_nonempty_finish(plan, nonempty);
+  mbi_plan_release(plan, nonempty->column_counts);
+  mbi_plan_release(plan, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
-                                                    * it */
+    mbi_plan_release(plan, nonempty->row_id); /* also releases the arrays allocated with
+                                               * it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
@@ -45,8 +45,10 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
 /* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
  * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
  * current. On failure the caller runs mbi_nonempty_destroy. */
-static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-                                         mbi_nonempty_rows *nonempty) {
+static merbit_status mbi_nonempty_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   void *count = NULL, *offsets = NULL;
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
@@ -68,8 +70,8 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   csr->scratch = 0;
   if (nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    MBI_TRY(mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
-                                &nonempty->counts));
+    MBI_TRY(
+        mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
   widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
@@ -174,7 +176,7 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   mbi_devptr found = 0;
   MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
   if (nonempty->column_counts == 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "counts of columns", &nonempty->column_counts));
   }
   nonempty->column_bytes = bytes;
   nonempty->columns_coded = 0;
@@ -219,7 +221,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   }
   status = mbi_nonempty_count_columns(plan, bins);
   if (status != MERBIT_OK) {
-    mbi_device_release(plan->context, plan->nonempty.column_counts);
+    mbi_plan_release(plan, plan->nonempty.column_counts);
     plan->nonempty.column_counts = 0;
     plan->nonempty.column_bytes = 0;
     return status;
@@ -307,16 +309,15 @@ MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
 
 /* Counts the rows for a method unless the choice has counted them. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
-  return plan->nonempty.row_start != 0
-             ? MERBIT_OK
-             : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
+  return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
 /* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
  * changes. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
-                                                const mbi_device_csr *csr,
-                                                mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
@@ -328,9 +329,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   mbk_arrays_compact_arguments arguments;
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
-  MBI_TRY(mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "lists of rows", apart ? 2 : 3, parts, bytes));
   if (apart) {
-    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
+    status = mbi_plan_allocate(plan, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
     arguments.row_ptr = csr->row_ptr;
@@ -344,9 +345,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
                           256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, row_id);
+    mbi_plan_release(plan, row_id);
     if (apart) {
-      mbi_device_release(context, row_start);
+      mbi_plan_release(plan, row_start);
     }
     return status;
   }

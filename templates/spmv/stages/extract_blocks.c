@@ -204,7 +204,7 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   const uint64_t stored = (uint64_t)mbi_view_values(view);
   const uint64_t bytes = stored * mbi_type_size(plan->type);
   csr->owns_values = 0;
-  MBI_TRY(mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
   csr->owns_values = 1;
   csr->bytes += bytes;
   return plan->bsr.mask_words > 0 || stored == (uint64_t)plan->bsr.entries
@@ -262,7 +262,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   plan->bsr.mask_words = words;
   MBI_TRY(mbi_extract_offsets(c));
   if (words > 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks));
   }
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
@@ -278,13 +278,12 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
 /* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                        mbi_extract_tally *tally) {
-  merbit_context *context = c->plan->context;
+  merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  MBI_TRY(
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
-  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
-  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_plan_allocate(plan, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_plan_allocate(plan, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(plan->context, c->sums, (size_t)sums, NULL));
   MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
@@ -328,16 +327,15 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_view places;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
   mbi_extracted_destroy(plan);
-  mbi_device_csr_destroy(context, &plan->device);
+  mbi_device_csr_destroy(plan, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
   MBI_TRY(mbi_format_blocks_on_host(plan));
   places = mbi_block_frame(&plan->bsr.view);
-  MBI_TRY(mbi_device_csr_create(context, &places, 1, &plan->device));
+  MBI_TRY(mbi_device_csr_create(plan, &places, 1, &plan->device));
   return mbi_bsr_create(plan);
 }
 
 MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -346,12 +344,12 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   mbi_extracted_enter(plan);
   plan->extracted.by_shape = 1;
   MBI_TRY(mbi_extract_specialise(plan));
-  MBI_TRY(mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
-                              &c.answers));
+  MBI_TRY(mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
+                            &c.answers));
   status = mbi_extract_all(&c, &tally);
-  mbi_device_release(context, c.answers);
-  mbi_device_release(context, c.counts);
-  mbi_device_release(context, c.sums);
+  mbi_plan_release(plan, c.answers);
+  mbi_plan_release(plan, c.counts);
+  mbi_plan_release(plan, c.sums);
   MBI_TRY(status);
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }

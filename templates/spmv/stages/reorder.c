@@ -127,7 +127,7 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, bytes, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   plan->reorder.bytes += bytes;
   return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
@@ -173,8 +173,8 @@ MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
-  mbi_device_release(plan->context, r->device_order);
-  mbi_device_release(plan->context, r->device_places);
+  mbi_plan_release(plan, r->device_order);
+  mbi_plan_release(plan, r->device_places);
   mbi_program_destroy(plan->context, &r->program);
   memset(r->kernels, 0, sizeof r->kernels);
   r->device_order = r->device_places = 0;

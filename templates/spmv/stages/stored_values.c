@@ -31,15 +31,15 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   status = mbi_choose(&fresh);
   if (status != MERBIT_OK) {
     mbi_method_destroy(&fresh);
-    mbi_nonempty_destroy(context, &fresh.nonempty);
+    mbi_nonempty_destroy(&fresh, &fresh.nonempty);
     return status;
   }
   mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
           mbi_value_name(plan));
   mbi_method_destroy(plan);
-  mbi_nonempty_destroy(context, &plan->nonempty);
-  mbi_device_release(context, plan->device.values);
-  mbi_device_release(context, plan->device.table);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_plan_release(plan, plan->device.values);
+  mbi_plan_release(plan, plan->device.table);
   fresh.device.bytes -=
       mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
   mbi_mutex_lock(&context->lock);
@@ -94,14 +94,14 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
                   : mbi_device_upload(context, target, values, bytes);
   }
   if (!device) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "new values, as they come", &own));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "new values, as they come", &own));
     from = own;
     status = mbi_device_upload(context, own, values, bytes);
   }
   if (status == MERBIT_OK) {
     status = mbi_reorder_values_cuda(plan, from, target);
   }
-  mbi_device_release(context, own);
+  mbi_plan_release(plan, own);
   return status;
 }
 
@@ -149,10 +149,10 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
   }
   if (shorter || !csr->owns_values) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "a plan's own values", &fresh));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
   }
   status = mbi_stored_put(plan, given, bytes, &fresh);
-  mbi_device_release(context, fresh);
+  mbi_plan_release(plan, fresh);
   return status;
 }
 

@@ -73,14 +73,14 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
+  status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;
     plan->device.scratch_bytes = from.scratch_bytes;
     from.scratch = 0;
   }
-  mbi_device_csr_destroy(context, &from);
+  mbi_device_csr_destroy(plan, &from);
   if (status == MERBIT_OK) {
     const mbi_device_csr *to = &plan->device;
     plan->view = merbit_csr((int64_t)to->rows, (int64_t)to->cols, (int64_t)to->nnz,
@@ -90,7 +90,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
     plan->view.offset_type = to->offset_type;
     plan->view.memory = MERBIT_MEMORY_DEVICE;
   } else {
-    mbi_device_csr_destroy(context, &plan->device);
+    mbi_device_csr_destroy(plan, &plan->device);
     memset(&plan->device, 0, sizeof plan->device);
     mbi_reorder_release_cuda(plan);
   }

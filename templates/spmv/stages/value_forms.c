@@ -103,8 +103,8 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   memset(search, 0, sizeof *search);
   search->program = program;
   search->values = values;
-  MBI_TRY(mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
-                              &search->scratch));
+  MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
+                            &search->scratch));
   MBI_TRY(mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL));
   keys = MBI_VALUES_AT(search, keys);
   distinct = MBI_VALUES_AT(search, distinct);
@@ -126,8 +126,8 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
 }
 
 MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
-  mbi_device_release(plan->context, search->scratch);
-  mbi_device_release(plan->context, search->columns);
+  mbi_plan_release(plan, search->scratch);
+  mbi_plan_release(plan, search->columns);
 }
 
 /* Checks for all values the forms that one value alone can rule out. */
@@ -186,7 +186,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_columns_arguments columns_arguments;
   mbk_forms_differ_arguments differ_arguments;
-  MBI_TRY(mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "the values of columns", &search->columns));
   MBI_TRY(mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL));
   columns_arguments.col_ind = plan->device.col_ind;
   columns_arguments.values = search->values;
@@ -314,26 +314,25 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
 /* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
                                      mbi_value_form form) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
   const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
   mbi_devptr stored = 0, table = 0;
   merbit_status status = MERBIT_OK;
-  MBI_TRY(mbi_device_allocate(context, bytes, "shorter values", &stored));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "shorter values", &stored));
   if (table_bytes > 0) {
-    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
+    status = mbi_plan_allocate(plan, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
     status = mbi_values_store(plan, search, form, stored, table);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, stored);
-    mbi_device_release(context, table);
+    mbi_plan_release(plan, stored);
+    mbi_plan_release(plan, table);
     return status;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * size;
   }
   csr->values = stored;

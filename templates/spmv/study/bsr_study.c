@@ -117,7 +117,7 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
   const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
   uint32_t rows = (uint32_t)plan->device.rows;
   mbk_study_cut_arguments arguments;
-  MBI_TRY(mbi_device_allocate(context, bytes, "rows of chunks", &s->chunk_row));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "rows of chunks", &s->chunk_row));
   plan->schedule_bytes = bytes;
   plan->stream_bytes =
       bytes + plan->device.nnz * sizeof(int32_t) +
@@ -147,7 +147,7 @@ static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
 }
 
 static void mbi_bsr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_bsr_study_of(plan)->chunk_row);
+  mbi_plan_release(plan, mbi_bsr_study_of(plan)->chunk_row);
   mbi_program_destroy(plan->context, &plan->program);
 }
 

@@ -108,15 +108,15 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
 static merbit_status mbi_tiled_encode(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
-  MBI_TRY(mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t), "first tiles",
-                              &s->tile_first));
-  MBI_TRY(mbi_device_allocate(context, s->blocks * sizeof(uint32_t), "blocks of mixed rows",
-                              &s->mixed));
+  MBI_TRY(mbi_plan_allocate(plan, (s->blocks + 1) * sizeof(uint64_t), "first tiles",
+                            &s->tile_first));
+  MBI_TRY(
+      mbi_plan_allocate(plan, s->blocks * sizeof(uint32_t), "blocks of mixed rows", &s->mixed));
   MBI_TRY(mbi_tiled_cut(plan));
   MBI_TRY(mbi_tiled_sum(plan));
   if (s->tiles > 0) {
-    MBI_TRY(mbi_device_allocate(context, s->tiles * sizeof(uint32_t), "tiles of columns",
-                                &s->tile_col));
+    MBI_TRY(
+        mbi_plan_allocate(plan, s->tiles * sizeof(uint32_t), "tiles of columns", &s->tile_col));
     MBI_TRY(mbi_tiled_cut(plan));
     MBI_TRY(mbi_device_synchronize(context, NULL));
   }
@@ -161,9 +161,9 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_first);
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->mixed);
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_col);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->tile_first);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->mixed);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->tile_col);
   mbi_program_destroy(plan->context, &plan->program);
 }
 

@@ -24,7 +24,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
 /* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  MBI_TRY(mbi_plan_allocate(plan, count * sizeof(uint32_t), what, target));
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
@@ -120,15 +120,14 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_devptr groups = 0;
   void *host = NULL;
   merbit_status status;
-  MBI_TRY(
-      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
-  MBI_TRY(mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups));
+  MBI_TRY(mbi_plan_allocate(plan, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
+  MBI_TRY(mbi_plan_allocate(plan, words * sizeof(uint32_t), "groups of runs", &groups));
   status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
                               "the items of a plan", &host);
   if (status == MERBIT_OK) {
     status = mbi_binned_place(plan, groups, (uint32_t *)host);
   }
-  mbi_device_release(context, groups);
+  mbi_plan_release(plan, groups);
   mbi_release(context, host);
   return status;
 }
@@ -169,7 +168,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
                             b->groups * sizeof(uint32_t), places};
-  MBI_TRY(mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the matrix in strips", 4, parts, bytes));
   /* The last tile's words are all loaded, also those without a nonzero. */
   MBI_TRY(mbi_device_zero(context, b->places + places - last, (size_t)last, NULL));
   plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
@@ -197,10 +196,10 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
 
 static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  mbi_device_release(plan->context, b->runs);
-  mbi_device_release(plan->context, b->part_start);
-  mbi_device_release(plan->context, b->item_list);
-  mbi_device_release(plan->context, b->strip_col);
+  mbi_plan_release(plan, b->runs);
+  mbi_plan_release(plan, b->part_start);
+  mbi_plan_release(plan, b->item_list);
+  mbi_plan_release(plan, b->strip_col);
   mbi_scan_destroy(plan);
 }
 

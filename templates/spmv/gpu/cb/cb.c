@@ -116,7 +116,7 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
-  MBI_TRY(mbi_device_allocate(plan->context, padded, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
   plan->schedule_bytes += padded;
   return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
@@ -209,13 +209,13 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
 
 static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
-  mbi_device_release(plan->context, cb->words);
-  mbi_device_release(plan->context, cb->first);
-  mbi_device_release(plan->context, cb->data);
-  mbi_device_release(plan->context, cb->task_block);
-  mbi_device_release(plan->context, cb->task_target);
-  mbi_device_release(plan->context, cb->split_strip);
-  mbi_device_release(plan->context, cb->split_part);
+  mbi_plan_release(plan, cb->words);
+  mbi_plan_release(plan, cb->first);
+  mbi_plan_release(plan, cb->data);
+  mbi_plan_release(plan, cb->task_block);
+  mbi_plan_release(plan, cb->task_target);
+  mbi_plan_release(plan, cb->split_strip);
+  mbi_plan_release(plan, cb->split_part);
   mbi_program_destroy(plan->context, &plan->program);
 }
 

@@ -147,7 +147,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
     const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
-    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "columns by codes", 2, parts, bytes));
   }
   if (plan->device.nnz > 0) {
     MBI_TRY(mbi_hubs_encode(plan));
@@ -158,7 +158,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
+  mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
 

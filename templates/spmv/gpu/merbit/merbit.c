@@ -176,7 +176,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "lane descriptors", 3, parts, bytes));
   }
   MBI_TRY(mbi_merbit_build(plan, NULL));
   MBI_TRY(mbi_device_synchronize(context, NULL));
@@ -185,7 +185,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
+  mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 

@@ -87,7 +87,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
+    MBI_TRY(mbi_nonempty_compact(plan));
   }
   return MERBIT_OK;
 }
@@ -101,8 +101,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  MBI_TRY(
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
   plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
                        4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
@@ -137,7 +136,7 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
+  mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 

@@ -157,7 +157,7 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
                                &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
   MBI_TRY(mbi_sliced_order(plan));
   MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
   MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
@@ -202,8 +202,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    MBI_TRY(
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
@@ -216,8 +215,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->length);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
