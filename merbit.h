@@ -31074,45 +31074,46 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return MERBIT_OK;
 }
 
+/* Sets plan->symmetric from the triangle `host`. */
+static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
+  mbi_symmetric *half = &plan->symmetric;
+  int64_t first[4];
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
+  }
+  (void)mbi_triangle_find(plan->context, host, first);
+  half->upper = first[MBI_ABOVE] < host->nnz;
+  if (mbi_symmetric_may_do(plan)) {
+    MBI_TRY(mbi_symmetric_take_lower(plan, host));
+  }
+  return half->direct ? MERBIT_OK
+      : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
+      &half->full, &half->places);
+}
+
 /* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
  * check. */
 MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  int64_t first[4];
-  merbit_status status = MERBIT_OK;
+  merbit_view host;
+  merbit_status status;
   if (!mbi_view_is_triangle(&plan->given)) {
     return MERBIT_OK;
   }
   half->view = plan->given;
   half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+  if (plan->given.memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(plan->context, &plan->given, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_symmetric_take(plan, &host);
+    }
+    mbi_host_view_release(plan->context, &host);
+  } else {
+    status = mbi_symmetric_take(plan, &plan->given);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    (void)mbi_triangle_find(context, &host, first);
-    half->upper = first[MBI_ABOVE] < host.nnz;
-  }
-  if (status == MERBIT_OK && mbi_symmetric_may_do(plan)) {
-    status = mbi_symmetric_take_lower(plan, &host);
-  }
-  if (status == MERBIT_OK && !half->direct) {
-    status = mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full,
-        &half->places);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(status);
   if (half->full.row_ptr != NULL) {
     plan->given = plan->view = half->full;
   }
@@ -31394,29 +31395,30 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
+/* Transposes a matrix in host memory. */
+static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
+  }
+  MBI_TRY(mbi_matrix_transpose_map(plan->context, host, &plan->transpose.matrix,
+      &plan->reorder.places));
+  plan->view = plan->transpose.matrix->view;
+  plan->reorder.place_type = plan->view.offset_type;
+  return MERBIT_OK;
+}
+
 /* Makes plan->view in host memory, and the original places of the values in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+  merbit_view host;
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_transpose_host(plan, &plan->given);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
+  status = mbi_view_download(plan->context, &plan->given, &host);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
-        &plan->reorder.places);
+    status = mbi_transpose_host(plan, &host);
   }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    plan->view = plan->transpose.matrix->view;
-    plan->reorder.place_type = plan->view.offset_type;
-  }
+  mbi_host_view_release(plan->context, &host);
   return status;
 }
 
@@ -31425,18 +31427,12 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 /* Makes plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
   mbi_device_csr from;
-  merbit_status status = MERBIT_OK;
-  if (!device && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &plan->given);
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE && !plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(context, &plan->given));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_enter(context));
   status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
@@ -31816,16 +31812,14 @@ static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *giv
   MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
       *fresh != 0 ? *fresh : csr->values)); if (csr->form != MBI_VALUES_GENERAL) {
     MBI_TRY(mbi_stored_shorter(plan, fresh));
-    return mbi_device_synchronize(plan->context, NULL);
-  }
-  if (*fresh != 0) {
-    csr->values = *fresh;
-    csr->owns_values = 1;
-    csr->bytes += bytes;
-    *fresh = 0;
-  }
-  if (plan->cuda->refresh != NULL) {
-    MBI_TRY(plan->cuda->refresh(plan));
+  } else {
+    if (*fresh != 0) {
+      csr->values = *fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      *fresh = 0;
+    }
+    MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
   }
   return mbi_device_synchronize(plan->context, NULL);
 }
@@ -33781,7 +33775,9 @@ typedef struct mbi_solve_method {
   void (*layout)(struct merbit_solver *solver);
   merbit_status (*start)(
       struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
+  /* Runs or enqueues one iteration, number `index` of `count` that are enqueued together. Calls
+   * mbi_solve_count once. */
+  merbit_status (*iterate)(struct merbit_solver *solver, int index, int count);
   const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
@@ -33802,10 +33798,8 @@ typedef struct mbi_solve_gpu {
   int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
   int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
                        MBI_RECORDED_LOOP */
-  int place,
-      followed; /* of the iteration being enqueued: its number, and whether another follows */
-  void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* follows the vectors; holds small arrays of the plan */
+  void *stream;     /* CUstream; NULL: the default stream */
+  mbi_arena arena;  /* follows the vectors; holds small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -35154,15 +35148,14 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
 }
 
 /* Runs lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of the iterations that are enqueued together (gpu.place,
- * gpu.followed). */
-static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
+ * iterations, and after the last of the iterations that are enqueued together. */
+static merbit_status mbi_cg_iterate_fused(merbit_solver *solver, int index, int count) {
   const mbi_solve_vectors whole = solver->v;
-  const int held = solver->gpu.place % MBI_CG_RING;
+  const int held = index % MBI_CG_RING;
   merbit_status status;
   mbi_cg_rotate_p(solver, held);
   solver->v.from = held;
-  solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
+  solver->v.to = held + 1 < MBI_CG_RING && index + 1 < count;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
   status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
@@ -35174,9 +35167,9 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
 }
 
 /* Runs one iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
-static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count) {
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_iterate_fused(solver);
+    return mbi_cg_iterate_fused(solver, index, count);
   }
   MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
   MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
@@ -35494,8 +35487,10 @@ static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
 }
 
 /* Runs one iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
-static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver, int index, int count) {
   const int separate = mbi_solve_separate_preconditioner(solver);
+  (void)index;
+  (void)count;
   if (solver->gpu.fused_blocks > 0) {
     return mbi_bicgstab_iterate_fused(solver);
   }
@@ -35817,8 +35812,10 @@ static merbit_status mbi_gmres_start(merbit_solver *solver) {
 
 /* Runs one iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
  * w lies in MBI_AT_W. Unless the preconditioner is a step of its own, u is already M^-1 v_j. */
-static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+static merbit_status mbi_gmres_iterate(merbit_solver *solver, int index, int count) {
   int z = MBI_ARNOLDI_U;
+  (void)index;
+  (void)count;
   if (mbi_solve_separate_preconditioner(solver)) {
     z = MBI_ARNOLDI_Z;
     MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
@@ -35939,17 +35936,13 @@ static int mbi_recorded_loop_calls(const merbit_solver *solver) {
   return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
+/* Enqueues iterations that belong together. */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
-  merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < iterations && status == MERBIT_OK; i++) {
-    solver->gpu.place = i;
-    solver->gpu.followed = i + 1 < iterations;
-    status = solver->method->iterate(solver);
+  for (i = 0; i < iterations; i++) {
+    MBI_TRY(solver->method->iterate(solver, i, iterations));
   }
-  solver->gpu.place = solver->gpu.followed = 0;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
@@ -36185,7 +36178,7 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
         (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
-    MBI_TRY(solver->method->iterate(solver));
+    MBI_TRY(solver->method->iterate(solver, 0, 1));
   }
   return MERBIT_OK;
 }
@@ -38706,9 +38699,11 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
 
 /* Enqueues two iterations, so that the next call always begins with z[0], also after a
  * failure. */
-static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int count) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
   int turn;
+  (void)index;
+  (void)count;
   for (turn = 0; turn < 2; turn++) {
     MBI_TRY(run->plan->making.dual ? mbi_pagerank_dual(run, turn)
         : mbi_pagerank_fused(run, turn));
@@ -39782,7 +39777,9 @@ static merbit_status mbi_lanczos_join(merbit_solver *solver) {
 }
 
 /* Runs one iteration: w = A u for the newest vector u of the basis; w joins the basis. */
-MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   return mbi_lanczos_join(solver);
 }
@@ -39984,7 +39981,9 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
 }
 
 /* Runs one iteration: w = A u, lambda = u'w, u = w / ||w||. */
-MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
   return mbi_solve_step(solver, MBI_POWER_NORMALISE);

@@ -51,17 +51,13 @@ static int mbi_recorded_loop_calls(const merbit_solver *solver) {
   return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
+/* Enqueues iterations that belong together. */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
-  merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < iterations && status == MERBIT_OK; i++) {
-    solver->gpu.place = i;
-    solver->gpu.followed = i + 1 < iterations;
-    status = solver->method->iterate(solver);
+  for (i = 0; i < iterations; i++) {
+    MBI_TRY(solver->method->iterate(solver, i, iterations));
   }
-  solver->gpu.place = solver->gpu.followed = 0;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
@@ -298,7 +294,7 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
          (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
-    MBI_TRY(solver->method->iterate(solver));
+    MBI_TRY(solver->method->iterate(solver, 0, 1));
   }
   return MERBIT_OK;
 }

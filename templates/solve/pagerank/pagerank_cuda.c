@@ -163,9 +163,11 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
 
 /* Enqueues two iterations, so that the next call always begins with z[0], also after a
  * failure. */
-static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int count) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
   int turn;
+  (void)index;
+  (void)count;
   for (turn = 0; turn < 2; turn++) {
     MBI_TRY(run->plan->making.dual ? mbi_pagerank_dual(run, turn)
                                    : mbi_pagerank_fused(run, turn));

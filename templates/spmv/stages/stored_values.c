@@ -114,16 +114,14 @@ static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *giv
                           *fresh != 0 ? *fresh : csr->values));
   if (csr->form != MBI_VALUES_GENERAL) {
     MBI_TRY(mbi_stored_shorter(plan, fresh));
-    return mbi_device_synchronize(plan->context, NULL);
-  }
-  if (*fresh != 0) {
-    csr->values = *fresh;
-    csr->owns_values = 1;
-    csr->bytes += bytes;
-    *fresh = 0;
-  }
-  if (plan->cuda->refresh != NULL) {
-    MBI_TRY(plan->cuda->refresh(plan));
+  } else {
+    if (*fresh != 0) {
+      csr->values = *fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      *fresh = 0;
+    }
+    MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
   }
   return mbi_device_synchronize(plan->context, NULL);
 }
