@@ -3802,8 +3802,6 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
   return space + at;
 }
 
-/* ---- Arenas ------------------------------------------------------------------------------ */
-
 /* ---- Allocations ------------------------------------------------------------------------- */
 
 /* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
@@ -3895,6 +3893,8 @@ MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *ar
     mbi_device_release(context, address);
   }
 }
+
+/* ---- Copies ------------------------------------------------------------------------------ */
 
 /* Uploads after earlier work on the default stream, and waits: cuMemcpyHtoD may return before
  * the last part has arrived, and other streams would not wait for it. */
@@ -16876,6 +16876,7 @@ struct merbit_workspace {
 
 /* ---- GPU memory -------------------------------------------------------------------------- */
 
+/* Returns the arena in which the plan's arrays may lie. */
 static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
   return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
 }
@@ -27775,6 +27776,7 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return MERBIT_OK;
 }
 
+/* Fills b->format. The caller releases the arrays of `b`. */
 static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *b) {
   MBI_TRY(mbi_cb_count(context, b));
   MBI_TRY(mbi_cb_fill(context, b));

@@ -20,8 +20,6 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
   return space + at;
 }
 
-/* ---- Arenas ------------------------------------------------------------------------------ */
-
 /* ---- Allocations ------------------------------------------------------------------------- */
 
 /* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
@@ -116,6 +114,8 @@ MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *ar
     mbi_device_release(context, address);
   }
 }
+
+/* ---- Copies ------------------------------------------------------------------------------ */
 
 /* Uploads after earlier work on the default stream, and waits: cuMemcpyHtoD may return before
  * the last part has arrived, and other streams would not wait for it. */

@@ -8,6 +8,7 @@
 
 /* ---- GPU memory -------------------------------------------------------------------------- */
 
+/* Returns the arena in which the plan's arrays may lie. */
 static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
   return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
 }

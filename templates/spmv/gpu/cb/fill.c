@@ -306,6 +306,7 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return MERBIT_OK;
 }
 
+/* Fills b->format. The caller releases the arrays of `b`. */
 static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *b) {
   MBI_TRY(mbi_cb_count(context, b));
   MBI_TRY(mbi_cb_fill(context, b));
