@@ -258,12 +258,12 @@ METHODS = [
 ]
 # Methods that only comparisons need; AUTO takes none of them.
 STUDY_METHODS = [
-    dict(name="BSR_ROWS", value=32, takes="MBI_OF_BLOCKS", cpu="blocks",
+    dict(name="BSR_ROWS", value=32, takes="MBI_OF_BLOCKS", cpu="block_study",
          text="CPU: other schedules of blocks (Chirila), up to BSR_FIXED"),
-    dict(name="BSR_NAIVE", value=33, takes="MBI_OF_BLOCKS", cpu="blocks"),
-    dict(name="BSR_SPLIT", value=34, takes="MBI_OF_BLOCKS", cpu="blocks"),
-    dict(name="BSR_MAXIMUM", value=35, takes="MBI_OF_BLOCKS", cpu="blocks"),
-    dict(name="BSR_FIXED", value=36, takes="MBI_OF_BLOCKS", cpu="blocks"),
+    dict(name="BSR_NAIVE", value=33, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_SPLIT", value=34, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_MAXIMUM", value=35, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_FIXED", value=36, takes="MBI_OF_BLOCKS", cpu="block_study"),
     dict(name="BSR_ROW_MAJOR", value=40, label="bsr-rowmajor", takes="MBI_OF_BLOCKS", cuda="bsr_study",
          sources=[("spmv/study/bsr_study.c", "CUDA: other products of blocks, for comparison")],
          text="CUDA: other products of blocks (Chirila), to BSR_VECTOR"),
@@ -299,21 +299,23 @@ def statuses():
     return [dict(name=n, value=i, text=t) for i, (n, t) in enumerate(STATUSES)]
 
 
-def powers_of_five(first=-342, last=308):
-    """The 128 leading bits of 5^q as (high, low): rounded up for -27 <= q < 0, else down.
+def leading(power, bits):
+    """The leading bits of 5^power, rounded down."""
+    if power < 0:
+        return (1 << ((5**-power).bit_length() + bits - 1)) // 5**-power
+    shift = (5**power).bit_length() - bits
+    return 5**power >> shift if shift >= 0 else 5**power << -shift
 
-    That is the rounding for which N. Mushtak and D. Lemire (Fast Number Parsing Without Fallback,
-    2023) prove that a 64-bit decimal significand never needs more."""
-    rows = []
-    for q in range(first, last + 1):
-        power = 5 ** abs(q)
-        if q >= 0:
-            shift = power.bit_length() - 128
-            bits = power >> shift if shift >= 0 else power << -shift
-        else:
-            bits = (1 << (power.bit_length() + 127)) // power + (1 if q >= -27 else 0)
-        rows.append((bits >> 64, bits & ((1 << 64) - 1)))
-    return rows
+
+def powers_of_five(first=-364, last=308, step=28):
+    """The leading 192 bits of every 28th power of five, as three words. Checks that with 5^r, r < 28, they give the
+    128 leading bits of each power between."""
+    bases = [leading(q, 192) for q in range(first, last + 1, step)]
+    for q in range(-342, last + 1):
+        product = bases[(q - first) // step] * 5 ** ((q - first) % step)
+        if product >> (product.bit_length() - 128) != leading(q, 128):
+            raise SystemExit(f"5^{q} does not follow from a power before it")
+    return [[base >> shift & ((1 << 64) - 1) for shift in (128, 64, 0)] for base in bases]
 
 
 def block_dot(cols, stride="s"):

@@ -90,7 +90,7 @@ __extension__ typedef unsigned __int128 mbi_u128;
 
 #ifdef MBI_SEPARATE
 /* market/decimal.c */
-extern const uint64_t mbi_powers_of_five[MBI_FIVE_LAST - MBI_FIVE_FIRST + 1][2];
+MBI_INTERNAL void mbi_five_power(int64_t q, uint64_t five[2]);
 MBI_INTERNAL int mbi_is_digit(char c);
 MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value);
 MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d);

@@ -307,7 +307,7 @@ static void calls_of_products(int launches_each, int by_column) {
   int i;
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_SCAN;
-  desc.omega = 3 - launches_each;
+  tuning_take(&desc, 0, 3 - launches_each);
   launches_each += by_column;
   for (i = 0; i < SIDE * SIDE; i++) {
     row_ptr[i / SIDE + 1] = i + 1;
@@ -379,7 +379,7 @@ static void no_look_at_the_matrix(void **state) {
       desc.method = crossing ? MERBIT_METHOD_MERGE : MERBIT_METHOD_AUTO;
       desc.expected_calls = crossing ? 100 : 1;
       desc.unchecked = unchecked;
-      desc.sigma = crossing ? 2 : 0;
+      desc.tuning = crossing ? "steps=2" : NULL;
       desc.block_threads = crossing ? 32 : 0;
       assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
       assert_int_equal(cuda->blocks, HELD + 5 + 1); /* the carries; the check's answer is gone */

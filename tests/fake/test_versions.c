@@ -141,7 +141,7 @@ static void calm_plans(void **state) {
   static const struct {
     merbit_method method;
     merbit_type type;
-    int omega, usual, calm, all;
+    int second, usual, calm, all;
   } cases[] = {{MERBIT_METHOD_SCAN, MERBIT_F64, 1, 2, 1, 2},
                {MERBIT_METHOD_SCAN, MERBIT_F64, 2, 1, 0, 1},
                {MERBIT_METHOD_HUBS, MERBIT_F32, 0, 2, 1, 2},
@@ -163,9 +163,8 @@ static void calm_plans(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.vector_memory = MERBIT_MEMORY_HOST;
     desc.method = cases[i].method;
-    desc.omega = cases[i].omega;
+    tuning_take(&desc, desc.method == MERBIT_METHOD_MERGE ? 2 : 0, cases[i].second);
     if (desc.method == MERBIT_METHOD_MERGE) {
-      desc.sigma = 2;
       desc.block_threads = 32;
     } else if (desc.method == MERBIT_METHOD_BSR) {
       desc.block_rows = desc.block_cols = 2;
@@ -187,7 +186,7 @@ static void calm_plans(void **state) {
   memset(&desc, 0, sizeof desc); /* a strip of parts */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.method = MERBIT_METHOD_CB;
-  desc.sigma = 20;
+  desc.tuning = "steps=20";
   view = merbit_csr(1, WIDE, WIDE, wide, columns, NULL);
   expect_overlaps(&view, &desc, 2, 1, 2);
 }

@@ -123,7 +123,7 @@ static merbit_plan *plan_of(merbit_view *view, merbit_method method, int calls, 
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CUDA;
   desc.method = method;
-  desc.omega = method == MERBIT_METHOD_SCAN ? 1 : 0; /* AUTO takes whole rows */
+  desc.tuning = method == MERBIT_METHOD_SCAN ? "whole=1" : NULL; /* AUTO takes whole rows */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.expected_calls = calls;
   desc.changing_values = changing;

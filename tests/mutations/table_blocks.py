@@ -253,7 +253,7 @@ MUTATIONS = [
     ("mbi_measure_answer", "candidates[i].seconds < candidates[best].seconds ? i : best;",
      "candidates[i].seconds > candidates[best].seconds ? i : best;", "the slowest method is taken",
      "fake_gpu_measured"),
-    ("mbi_measured_valid", "found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0)", "found->omega <= 2",
+    ("mbi_measured_valid", "found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0)", "found->whole <= 2",
      "a strange answer from disk is believed", "fake_gpu_measured"),
     ("mbi_choose_blocks_calls", "plan->type == MERBIT_F32 ? 100 : 300", "300",
      "blocks of floats wait for as many products as those of doubles", "fake_gpu_full"),

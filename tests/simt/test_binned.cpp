@@ -143,8 +143,8 @@ static void test_sizes(void **) {
     plan.device.rows = plan.nonempty.count = 10;
     plan.device.cols = cols;
     plan.device.nnz = nnz;
-    plan.desc.sigma = (int)(f->strip / 1024);
-    plan.desc.omega = (int)f->warp_tiles;
+    plan.tuning[MBI_KNOB_BINNED_STRIP] = (int)(f->strip / 1024);
+    plan.tuning[MBI_KNOB_BINNED_TILES] = (int)f->warp_tiles;
     plan.desc.block_threads = (int)f->threads;
     assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_binned_group(&plan), BINNED_GROUP_BYTES / f->value_bytes);

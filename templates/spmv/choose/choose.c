@@ -185,8 +185,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
-         desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
-         plan->device.nnz > 0 && mbi_plan_plain(plan);
+         desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
 /* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may

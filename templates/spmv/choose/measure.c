@@ -18,7 +18,7 @@
 /* Adds a candidate. Keeps the MBI_MEASURE_MOST fastest ones, the fastest first. Returns their
  * number. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
-                                 int omega, double seconds) {
+                                 int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
   for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
     if (at < MBI_MEASURE_MOST) {
@@ -27,7 +27,7 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   }
   if (at < MBI_MEASURE_MOST) {
     candidates[at].method = method;
-    candidates[at].omega = omega;
+    candidates[at].whole = whole;
     candidates[at].seconds = seconds;
   }
   return count < MBI_MEASURE_MOST ? count + 1 : count;
@@ -106,16 +106,20 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   return MERBIT_OK;
 }
 
+/* Sets SCAN's knob `whole`. plan_desc.tuning has set none, since AUTO takes none. */
+static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
+  plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
+}
+
 /* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix or the
  * memory does not allow the candidate, its time is infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
                                      mbi_devptr y) {
   merbit_context *context = plan->context;
-  const int omega = plan->desc.omega;
   mbi_devptr carries = 0;
   merbit_status status;
-  plan->desc.omega = candidate->omega;
   mbi_method_take_cuda(plan, candidate->method);
+  mbi_measure_take_whole(plan, candidate->whole);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
     status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
@@ -125,7 +129,6 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   }
   mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
-  plan->desc.omega = omega;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
     mbi_error_clear(context, reason, sizeof reason);
@@ -182,7 +185,7 @@ MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured 
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
          row->cuda != NULL && row->cuda->cost != NULL &&
          ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
-         found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+         found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
 static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
@@ -212,18 +215,19 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
     best = candidates[i].seconds < candidates[best].seconds ? i : best;
   }
   answer->method = (int32_t)candidates[best].method;
-  answer->omega = candidates[best].omega;
+  answer->whole = candidates[best].whole;
   (void)snprintf(answer->why, sizeof answer->why, "measured");
   for (i = 0; i < count; i++) {
     length = strlen(answer->why);
     (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
                    i > 0 ? "," : "", mbi_method_name(candidates[i].method),
-                   candidates[i].omega == 2 ? " of whole rows" : "",
+                   candidates[i].whole == 2 ? " of whole rows" : "",
                    1e6 * candidates[i].seconds);
   }
 }
 
-/* Sets plan->method, plan->desc.omega and plan->why. plan->nonempty must be set and sampled. */
+/* Sets plan->method, SCAN's knob `whole` and plan->why. plan->nonempty must be set and sampled.
+ */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
@@ -243,7 +247,7 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   }
   mbi_release(plan->context, key);
   plan->method = (merbit_method)answer.method;
-  plan->desc.omega = answer.omega;
+  mbi_measure_take_whole(plan, answer.whole);
   (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
                  answer.why);
   return status;

@@ -6,6 +6,12 @@
 
 /* Questions about a plan that methods and stages ask, and launches. */
 
+/* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
+ * of the name among the method's knobs: MBI_KNOB_... in its header. */
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
+  return (int)plan->tuning[knob];
+}
+
 /* ---- GPU memory -------------------------------------------------------------------------- */
 
 /* Returns the arena in which the plan's arrays may lie. */

@@ -256,6 +256,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
 /* Builds a plan on its side, or on the CPU if CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
+  MBI_TRY(mbi_tuning_take(plan));
   MBI_TRY(mbi_semiring_take(plan));
   MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
   MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));

@@ -69,6 +69,7 @@ struct merbit_plan {
   mbi_nonempty_rows nonempty; /* set if the choice or the method needs it */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
+  double tuning[MBI_KNOBS]; /* plan_desc.tuning, in the order of cuda->knobs; 0: the default */
   int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once it
               * is set, their iterations need no results */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
@@ -97,6 +98,7 @@ MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char
                                                    int count, mbi_devptr *const *parts,
                                                    const uint64_t *bytes);
 MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address);
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob);
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar);
@@ -143,6 +145,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace);
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]);
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace);
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan);
+/* spmv/plan/tuning.c */
+MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan);
 /* spmv/plan/plan.c */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc);

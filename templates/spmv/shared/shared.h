@@ -163,7 +163,12 @@ typedef struct mbi_cuda_method {
   double making; /* products that take as long as `create`: MBI_MAKING_... */
   /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
   int (*trusted)(const merbit_plan *plan);
+  /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
+   * order of plan->tuning. A point behind a name allows fractions. NULL: none. */
+  const char *knobs;
 } mbi_cuda_method;
+
+#define MBI_KNOBS 4 /* of a method at most */
 
 /* The number of products that take as long as building a form of the matrix in addition to
  * SCAN's schedule: any other form, or SCAN's own with other columns. */

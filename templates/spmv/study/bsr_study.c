@@ -35,15 +35,15 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
   return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
 }
 
-/* Sets the number of chunks, one per thread block: plan_desc.sigma for each block that is
- * resident. */
+/* Sets the number of chunks, one per thread block: `waves` for each block that is resident. */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
   const int entries = view->block_rows * view->block_cols;
-  const int filled = plan->desc.sigma != 0 ? plan->desc.sigma : own;
+  const int wish = mbi_knob(plan, MBI_KNOB_BSR_STUDY_WAVES);
+  const int waves = wish != 0 ? wish : own;
   uint64_t most;
   s->threads = mbi_bsr_study_threads(plan);
   if (plan->bsr.masks != NULL) {
@@ -60,16 +60,16 @@ MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
                     s->threads, view->block_rows, view->block_cols, plan->row->name,
                     plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
   }
-  if (filled < 1 || filled > 64) {
+  if (waves < 1 || waves > 64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
-                    plan->desc.sigma, plan->row->name);
+                    "plan_desc.tuning: waves is %d; method %s fills the GPU 1 to 64 times",
+                    waves, plan->row->name);
   }
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
   }
-  most = (uint64_t)context->device.multiprocessors * (uint64_t)filled *
+  most = (uint64_t)context->device.multiprocessors * (uint64_t)waves *
          (uint64_t)(s->threads < 64 ? 32 : 2048 / s->threads);
   s->chunk_blocks = plan->device.nnz / most + (plan->device.nnz % most != 0);
   s->chunks = s->chunk_blocks == 0 ? 0 : (plan->device.nnz - 1) / s->chunk_blocks + 1;
@@ -187,9 +187,6 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_bsr_study_of(plan)->chunk_blocks < INT32_MAX
-                          ? mbi_bsr_study_of(plan)->chunk_blocks
-                          : INT32_MAX);
   info->block_threads = mbi_bsr_study_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_study_of(plan)->chunks;
 }
@@ -214,6 +211,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study)
                                                            MBI_FORMS_CHEAP,
                                                            NULL,
                                                            0,
-                                                           NULL};
+                                                           NULL,
+                                                           "waves"};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -5,9 +5,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* Runs the kernels of spmv/study/row_study.cu. plan_desc.omega: lanes per row of the warp loop
- * (0: 32, as in the report), or rows per warp of the tiled kernel (0: 1). plan_desc.sigma: rows
- * that the lanes take at once (0: 1), or columns of a tile (0: 2024). */
+/* Runs the kernels of spmv/study/row_study.cu. By default the warp loop has 32 lanes per row,
+ * which take one row at once, as in the report; the tiled kernel has tiles of 2,024 columns and
+ * one row per warp. */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -30,11 +30,10 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
       s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
       s->rows > (tiled ? 4 : 16) || s->width < 32 || s->width > MBI_TILED_COLUMNS) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d, omega %d and block_threads %d; method %s takes %s, "
-                    "and multiples "
-                    "of 32 up to 1024",
-                    plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
-                    plan->row->name,
+                    "plan_desc.tuning: %s is %d, %s %d and plan_desc.block_threads %d; method "
+                    "%s takes %s, and multiples of 32 up to 1024",
+                    tiled ? "columns" : "rows", mbi_knob(plan, 0), tiled ? "rows" : "lanes",
+                    mbi_knob(plan, 1), plan->desc.block_threads, plan->row->name,
                     tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
                           : "1 to 16 rows at once, a power of two up to 32 of lanes");
   }
@@ -43,14 +42,16 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
 
 MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
-  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
-  s->lanes = !tiled && wish->omega != 0 ? wish->omega : 32;
-  s->rows = tiled ? wish->omega : wish->sigma;
-  s->rows = s->rows != 0 ? s->rows : 1;
-  s->width = tiled && wish->sigma != 0 ? wish->sigma : 2024;
+  const int lanes = tiled ? 0 : mbi_knob(plan, MBI_KNOB_WARP_LOOP_LANES);
+  const int rows = mbi_knob(plan, tiled ? MBI_KNOB_WARP_TILED_ROWS : MBI_KNOB_WARP_LOOP_ROWS);
+  const int width = tiled ? mbi_knob(plan, MBI_KNOB_WARP_TILED_COLUMNS) : 0;
+  s->threads = block_threads != 0 ? block_threads : 256;
+  s->lanes = lanes != 0 ? lanes : 32;
+  s->rows = rows != 0 ? rows : 1;
+  s->width = width != 0 ? width : 2024;
   MBI_TRY(mbi_row_study_sizes_fit(plan));
   block_rows = (uint64_t)(s->threads / s->lanes * s->rows);
   s->blocks = plan->device.rows / block_rows + (plan->device.rows % block_rows != 0);
@@ -226,9 +227,6 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
 
 static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_csr_study *s = mbi_csr_study_of(plan);
-  const int tiled = mbi_row_study_tiled(plan);
-  info->sigma = tiled ? s->width : s->rows;
-  info->omega = tiled ? s->rows : s->lanes;
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
@@ -255,7 +253,8 @@ MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study)
                                                            MBI_FORMS_CHEAP,
                                                            NULL,
                                                            0,
-                                                           NULL};
+                                                           NULL,
+                                                           "rows lanes"};
 MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study),
                                                             mbi_row_study_create,
                                                             mbi_csr_study_destroy,
@@ -267,6 +266,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study
                                                             MBI_FORMS_CHEAP,
                                                             NULL,
                                                             0,
-                                                            NULL};
+                                                            NULL,
+                                                            "columns rows"};
 
 #endif /* MERBIT_STUDY_METHODS */

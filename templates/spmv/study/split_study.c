@@ -6,8 +6,8 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* Runs the kernels of spmv/study/split_study.cu. plan_desc.sigma is the number of items per
- * thread (0: 7, an odd number, so that a warp's threads access different banks). */
+/* Runs the kernels of spmv/study/split_study.cu. The default number of items per thread is 7,
+ * an odd number, so that a warp's threads access different banks. */
 #ifdef MERBIT_STUDY_METHODS
 
 #define MBI_SPLIT_CUT_THREADS 128
@@ -17,17 +17,18 @@
 /* Sets the chunks: equal numbers of nonzeros, or of steps of the merge path. */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
+  const int steps = mbi_knob(plan, MBI_KNOB_SPLIT_STEPS);
   const int path = plan->method == MERBIT_METHOD_PATH_WALK;
   const uint64_t items = plan->device.nnz + (path ? plan->device.rows : 0);
   uint64_t chunk;
-  s->steps = wish->sigma != 0 ? wish->sigma : 7;
-  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  s->steps = steps != 0 ? steps : 7;
+  s->threads = block_threads != 0 ? block_threads : 256;
   if (s->steps < 1 || s->steps > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0 || s->steps * s->threads > 4096) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d and block_threads %d; method %s takes 1 to 16, and "
-                    "multiples of 32 up to 1024, together up to 4096",
+                    "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; method %s "
+                    "takes 1 to 16, and multiples of 32 up to 1024, together up to 4096",
                     s->steps, s->threads, plan->row->name);
   }
   chunk = (uint64_t)(s->steps * s->threads);
@@ -36,7 +37,7 @@ MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
   if (s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
-                    " chunks; raise plan_desc.sigma or block_threads",
+                    " chunks; raise steps in plan_desc.tuning, or plan_desc.block_threads",
                     plan->device.rows, plan->device.nnz, s->blocks);
   }
   return MERBIT_OK;
@@ -161,7 +162,6 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_split_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_csr_study_of(plan)->steps;
   info->block_threads = mbi_csr_study_of(plan)->threads;
   info->tiles = (int64_t)mbi_csr_study_of(plan)->blocks;
 }
@@ -184,6 +184,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_split_method = {sizeof(mbi_csr_study),
                                                        MBI_FORMS_CHEAP,
                                                        NULL,
                                                        0,
-                                                       NULL};
+                                                       NULL,
+                                                       "steps"};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -33,6 +33,14 @@ typedef struct mbi_csr_study {
   void *kernels[3]; /* CUfunction: before the product, the product, after it */
 } mbi_csr_study;
 
+/* Knobs: of blocks as they come, how often the thread blocks fill the GPU; of the warp loop,
+ * rows that lanes take at once and lanes per row; of the tiled one, columns of a tile and rows
+ * of a warp; of the splits, steps of a thread. */
+enum { MBI_KNOB_BSR_STUDY_WAVES };
+enum { MBI_KNOB_WARP_LOOP_ROWS, MBI_KNOB_WARP_LOOP_LANES };
+enum { MBI_KNOB_WARP_TILED_COLUMNS, MBI_KNOB_WARP_TILED_ROWS };
+enum { MBI_KNOB_SPLIT_STEPS };
+
 #endif /* MERBIT_STUDY_METHODS */
 
 #ifdef MBI_SEPARATE

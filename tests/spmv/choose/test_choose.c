@@ -230,9 +230,9 @@ static void long_rows_among_even_ones(void **state) {
     int step = type ? 4 : 8;
     with_linking_rows(&plan, type ? MERBIT_F64 : MERBIT_F32);
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 9994 us" : ", sliced 4994 us");
-    plan.desc.sigma = 4; /* more in flight, fewer steps */
+    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 4; /* more in flight, fewer steps */
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
-    plan.desc.sigma = 0;
+    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 0;
     /* The longest row takes a little longer than SCAN's product plus the 6 us that all
      * forecasts leave out. */
     scan = mbi_scan_cost(&plan);
@@ -288,7 +288,7 @@ static void long_rows_by_lanes(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
   plan.nonempty.longest = 18 * 6;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
-  plan.desc.omega = 4; /* lanes of two nonzeros each */
+  plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
@@ -330,17 +330,16 @@ static void long_rows_elsewhere(void **state) {
   assert_int_equal(mbi_many_of(&plan)->staged, 0);
 }
 
-/* A wish for a method's sizes is kept, so nothing is measured; nor for few products, for equal
- * bits, nor without nonzeros. */
+/* A wish for the size of blocks is kept, so nothing is measured; nor for few products, for
+ * equal bits, nor without nonzeros. */
 static void what_is_measured(void **state) {
   merbit_plan plan;
-  int i, *const wishes[] = {&plan.desc.sigma, &plan.desc.omega, &plan.desc.block_threads,
-                            &plan.desc.deterministic};
+  int i, *const wishes[] = {&plan.desc.block_threads, &plan.desc.deterministic};
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.desc.expected_calls = 2000;
   assert_true(mbi_choose_by_measuring(&plan));
-  for (i = 0; i < 4; i++) {
+  for (i = 0; i < 2; i++) {
     *wishes[i] = 1;
     assert_false(mbi_choose_by_measuring(&plan));
     *wishes[i] = 0;

@@ -149,11 +149,11 @@ static void sizes_refused(void **state) {
     plan.type = MERBIT_F32;
     plan.desc.vectors = 8;
     plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
-    plan.desc.sigma = wishes[i][0];
-    plan.desc.omega = wishes[i][1];
+    plan.tuning[MBI_KNOB_MANY_RUN] = wishes[i][0];
+    plan.tuning[MBI_KNOB_MANY_UNROLL] = wishes[i][1];
     plan.desc.block_threads = wishes[i][2];
     assert_int_equal(mbi_many_size(&plan), MERBIT_INVALID_ARGUMENT);
-    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "8 vectors take sigma 1 to 2");
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "8 vectors take run 1 to 2");
   }
   test_plan_clear(&plan);
   plan.context = context;
@@ -161,7 +161,7 @@ static void sizes_refused(void **state) {
   plan.device.nnz = (uint64_t)1 << 60;
   plan.desc.vectors = 8;
   plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
-  plan.desc.sigma = 1; /* runs, not rows */
+  plan.tuning[MBI_KNOB_MANY_RUN] = 1; /* runs, not rows */
   assert_int_equal(mbi_many_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "tiles for 8 vectors");
 }

@@ -43,11 +43,12 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
       mbi_binned_sum_shared(plan, b->part_groups) > most ||
       mbi_binned_fill_shared(plan) > most) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " groups of products, %" PRIu64
-                    " of them in one part, are too many; lower plan_desc.omega or use another "
-                    "plan_desc.method",
-                    b->groups, b->part_groups);
+    return mbi_fail(
+        plan->context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " groups of products, %" PRIu64
+        " of them in one part, are too many; lower tiles in plan_desc.tuning or use another "
+        "plan_desc.method",
+        b->groups, b->part_groups);
   }
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
@@ -263,8 +264,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
-  info->omega = mbi_binned_of(plan)->warp_tiles;
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
@@ -274,8 +273,8 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
                   "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
-                  " nonzeros, %.1f%% of the slots filled, %d threads",
-                  b->strips, b->strip, b->parts, b->part_nonzeros,
+                  " nonzeros, %d tiles a warp, %.1f%% of the slots filled, %d threads",
+                  b->strips, b->strip, b->parts, b->part_nonzeros, b->warp_tiles,
                   slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
                   mbi_scan_of(plan)->threads);
 }
@@ -290,4 +289,5 @@ MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
     mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
-    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL};
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL,
+    "strip tiles"};

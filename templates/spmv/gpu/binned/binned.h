@@ -22,6 +22,9 @@ typedef struct mbi_binned {
 /* Groups of an item of phase 1: enough to pay for its strip of x. */
 #define MBI_BINNED_ITEM 4096u
 
+/* BINNED's knobs: columns of a strip, divided by 1024; tiles of a warp in a part. */
+enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan);
 /* spmv/gpu/binned/sizes.c */

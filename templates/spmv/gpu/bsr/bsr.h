@@ -24,6 +24,9 @@ typedef struct mbi_bsr_tiles {
 
 #define MBI_BSR_BUILD_THREADS 256
 
+/* BSR's knobs: blocks of a slot in a tile; 1 if each lane loads x, 2 for shuffles of x. */
+enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan);
 /* spmv/gpu/bsr/sizes.c */

@@ -30,4 +30,5 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     sizeof(mbi_bsr_tiles), mbi_bsr_method_create,  mbi_bsr_method_destroy,
     mbi_bsr_carry_bytes,   mbi_bsr_multiply,       mbi_bsr_info,
     mbi_bsr_describe,      mbi_bsr_method_refresh, 0,
-    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL};
+    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL,
+    "blocks shuffle"};

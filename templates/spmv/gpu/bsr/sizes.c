@@ -73,6 +73,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int size = (int)mbi_type_size(plan->type);
+  const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
   int group;
   t->block_rows = view->block_rows;
   t->block_cols = view->block_cols;
@@ -87,7 +88,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
          2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
     t->together *= 2;
   }
-  t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
+  t->shuffled = shuffle != 0 ? shuffle == 2 : mbi_bsr_shuffles(t, size);
   t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
   group = t->together * t->lane_cols * size;
   t->resident = (group < 96 ? 1024 : group < 160 ? 768 : 512) / t->threads;
@@ -100,38 +101,42 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
   const int group = t->together * t->lane_cols * size;
+  const int wish = mbi_knob(plan, MBI_KNOB_BSR_BLOCKS);
   const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
   int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
   while (groups > 1 &&
          plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
     groups = mbi_ceiling(groups, 2);
   }
-  t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
+  t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
 /* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
+  const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
   uint64_t tile, warps;
   mbi_bsr_shape(plan);
   mbi_bsr_tile(plan);
   if (t->slot_blocks < 1 || t->slot_blocks > 4096 || t->slot_blocks % t->together != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d; blocks of %d x %d take multiples of %d up to 4096",
-                    t->slot_blocks, t->block_rows, t->block_cols, t->together);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: blocks is %d; blocks of %d x %d take multiples of %d up to "
+        "4096",
+        t->slot_blocks, t->block_rows, t->block_cols, t->together);
   }
   if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
                     t->threads);
   }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
-                    "each for itself%s",
-                    plan->desc.omega, t->block_rows, t->block_cols,
-                    t->split > 1 ? "" : ", 2 for shuffles");
+  if (shuffle < 0 || shuffle > 2 || (t->shuffled && t->split > 1)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: shuffle is %d; blocks of %d x %d take 1 for lanes that load x "
+        "each for itself%s",
+        shuffle, t->block_rows, t->block_cols, t->split > 1 ? "" : ", 2 for shuffles");
   }
   tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
   t->tiles = (plan->device.nnz + tile - 1) / tile;

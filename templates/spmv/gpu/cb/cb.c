@@ -18,29 +18,32 @@ MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
 /* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
-  const merbit_plan_desc *desc = &plan->desc;
+  const double aggregate = plan->tuning[MBI_KNOB_CB_AGGREGATE];
+  const int coo_max = mbi_knob(plan, MBI_KNOB_CB_COO_MAX);
+  const int csr_max = mbi_knob(plan, MBI_KNOB_CB_CSR_MAX);
+  const int steps = mbi_knob(plan, MBI_KNOB_CB_STEPS);
   merbit_context *context = plan->context;
   mbi_cb *cb = mbi_cb_of(plan);
-  if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
-      desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
+  if (aggregate < 0.0 || aggregate > 1.0 || coo_max < 0 || coo_max > 257 || csr_max < 0 ||
+      csr_max > 256) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.cb_aggregate is %g, cb_coo_max %d and cb_csr_max %d; use up to "
+                    "plan_desc.tuning: aggregate is %g, coo_max %d and csr_max %d; use up to "
                     "1, 257 and 256, or 0 for 0.15, 32 and 128",
-                    desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
+                    aggregate, coo_max, csr_max);
   }
-  cb->threads = desc->block_threads != 0 ? desc->block_threads : 128;
+  cb->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
   if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
-      (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
+      (steps != 0 && (steps < MBI_CB_LEAST_LIMIT || steps > 65536))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
-                    "multiple of 32 up to 512",
-                    desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
+                    "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; use %d to "
+                    "65536, and a multiple of 32 up to 512",
+                    steps, cb->threads, MBI_CB_LEAST_LIMIT);
   }
-  options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
-  options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
-  options->weighed = desc->cb_coo_max == 0;
-  options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
-  options->steps = (uint64_t)desc->sigma;
+  options->aggregate = aggregate > 0.0 ? aggregate : 0.15;
+  options->coo_max = coo_max > 0 ? (uint64_t)coo_max : MBI_CB_SPARSE;
+  options->weighed = coo_max == 0;
+  options->csr_max = csr_max > 0 ? (uint64_t)csr_max : 128;
+  options->steps = (uint64_t)steps;
   options->processors = context->device.multiprocessors;
   return MERBIT_OK;
 }
@@ -275,8 +278,6 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)mbi_cb_of(plan)->limit;
-  info->omega = 32;
   info->block_threads = mbi_cb_of(plan)->threads;
   info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
@@ -288,12 +289,12 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
   return snprintf(text, size,
                   "%" PRIu64 " COO, %" PRIu64 " CSR and %" PRIu64 " dense blocks of 16 x 16, "
-                  "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps, %" PRIu64
-                  " parts of %" PRIu64 " block rows, %d threads",
+                  "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps of up to %" PRIu64
+                  " steps, %" PRIu64 " parts of %" PRIu64 " block rows, %d threads",
                   cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
                   cb->aggregated ? "aggregated" : "as they are",
-                  (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits,
-                  cb->threads);
+                  (double)plan->schedule_bytes / csr, cb->tasks, cb->limit, cb->parts,
+                  cb->splits, cb->threads);
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb),
@@ -307,4 +308,5 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb),
                                                     MBI_FORMS_CHEAP,
                                                     NULL,
                                                     0,
-                                                    NULL};
+                                                    NULL,
+                                                    "steps aggregate. coo_max csr_max"};

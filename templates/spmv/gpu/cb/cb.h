@@ -83,6 +83,10 @@ typedef struct mbi_cb_cursor {
 
 #define MBI_CB_FIXUP_THREADS 512
 
+/* CB's knobs: steps of a warp at most, about 32 nonzeros each; and the limits of
+ * mbi_cb_options. */
+enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_CB_CSR_MAX };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan);
 /* spmv/gpu/cb/build.c */

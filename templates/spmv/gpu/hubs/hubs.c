@@ -22,8 +22,8 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 #define MBI_HUBS_KILOBYTES 160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
-  const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
+  const int wish = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
+  const uint64_t bytes = 1024 * (uint64_t)(wish != 0 ? wish : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
@@ -36,25 +36,27 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
+  const int steps = mbi_knob(plan, MBI_KNOB_HUBS_STEPS);
+  const int kilobytes = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
   s->pack = mbi_scan_widest(plan->type);
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
+  s->steps = steps != 0 ? steps : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
   h->capacity = mbi_hubs_capacity(plan);
-  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+  if (kilobytes < 0 || kilobytes > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
-        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
-        MBI_HUBS_THREADS);
+        "plan_desc.tuning: steps is %d, kilobytes %d and plan_desc.block_threads %d; use a "
+        "multiple of %d up to 32, up to 224 kilobytes of hubs, and a multiple of 32 up to %d",
+        steps, kilobytes, plan->desc.block_threads, s->pack, MBI_HUBS_THREADS);
   }
   s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
   if (s->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    "%" PRIu64 " nonzeros make %" PRIu64
+                    " tiles; raise steps in plan_desc.tuning",
                     plan->device.nnz, s->tiles);
   }
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
@@ -197,11 +199,6 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
-MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
-  mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
-}
-
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size,
                   "%" PRIu64 " tiles of 32 x %d, %" PRIu32
@@ -224,5 +221,6 @@ MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
 
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
     sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe,  NULL,
-    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL};
+    mbi_hubs_multiply, mbi_scan_info,   mbi_hubs_describe,  NULL,
+    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL,
+    "steps kilobytes"};

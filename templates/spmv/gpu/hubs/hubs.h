@@ -13,6 +13,9 @@ typedef struct mbi_hubs {
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
 
+/* HUBS' knobs: nonzeros of a lane in a tile, kilobytes of x in shared memory. */
+enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan);
 /* spmv/gpu/hubs/hubs.c */
@@ -21,7 +24,6 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds);
 MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan);
-MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info);
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 

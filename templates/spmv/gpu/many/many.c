@@ -250,8 +250,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
-  info->omega = mbi_many_of(plan)->unroll;
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
@@ -287,4 +285,5 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
                                                       MBI_FORMS_CHEAP,
                                                       NULL,
                                                       0,
-                                                      NULL};
+                                                      NULL,
+                                                      "run unroll"};

@@ -23,6 +23,10 @@ typedef struct mbi_many {
 /* Bytes of the host buffer for pieces that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
+/* MANY's knobs: nonzeros of a run, divided by 32, which also asks for runs where rows are even;
+ * gathers that a lane keeps in flight, 4 or 8. */
+enum { MBI_KNOB_MANY_RUN, MBI_KNOB_MANY_UNROLL };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan);
 /* spmv/gpu/many/sizes.c */

@@ -286,4 +286,5 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit),
                                                         0,
                                                         NULL,
                                                         0,
+                                                        NULL,
                                                         NULL};

@@ -56,25 +56,28 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
 
 MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
+  const int steps = mbi_knob(plan, MBI_KNOB_MERGE_STEPS);
+  const int rounds = mbi_knob(plan, MBI_KNOB_MERGE_ROUNDS);
   const uint64_t path = plan->device.rows + plan->device.nnz;
   p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming
                 ? 2
                 : mbi_scan_widest(mbi_plan_accumulator(plan));
-  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
-  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  p->steps = steps != 0 ? steps : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
+  p->threads = block_threads != 0 ? block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
     return mbi_fail(
         plan->context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
-        "of %d up to %d, and multiples of 32 up to 1024",
+        "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; the merge path takes "
+        "multiples of %d up to %d, and multiples of 32 up to 1024",
         p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
   }
-  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
-                    wish->omega, MBI_MERGE_ROUNDS);
+  if (rounds < 0 || rounds > MBI_MERGE_ROUNDS) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: rounds is %d; a block takes 1 to %d chunks of the merge path",
+        rounds, MBI_MERGE_ROUNDS);
   }
   p->resident = mbi_merge_resident(plan);
   /* Without rows there is nothing to write. */
@@ -82,10 +85,10 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   if (p->chunks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows and nonzeros make %" PRIu64
-                    " chunks; raise plan_desc.sigma or block_threads",
+                    " chunks; raise steps in plan_desc.tuning, or plan_desc.block_threads",
                     path, p->chunks);
   }
-  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
+  p->rounds = rounds != 0 ? rounds : mbi_merge_rounds(plan);
   p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
   return MERBIT_OK;
 }
@@ -212,8 +215,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
 
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  info->sigma = p->steps;
-  info->omega = p->rounds;
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
 }
@@ -236,4 +237,5 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_pat
                                                             0,
                                                             NULL,
                                                             0,
-                                                            NULL};
+                                                            NULL,
+                                                            "steps rounds"};

@@ -17,6 +17,10 @@ typedef struct mbi_merge_path {
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
 
+/* MERGE's knobs: nonzeros of a lane in a chunk; chunks that a block takes, one after the
+ * other. */
+enum { MBI_KNOB_MERGE_STEPS, MBI_KNOB_MERGE_ROUNDS };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan);
 /* spmv/gpu/merge/merge.c */

@@ -10,6 +10,9 @@ typedef struct mbi_rows {
   void *product; /* CUfunction */
 } mbi_rows;
 
+/* ROWS' knobs: nonzeros that a lane loads at once, lanes per row. */
+enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan);
 /* spmv/gpu/rows/rows.c */

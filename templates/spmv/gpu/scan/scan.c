@@ -267,8 +267,6 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  info->sigma = s->steps;
-  info->omega = 32;
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
@@ -303,4 +301,5 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
                                                       MBI_FORMS_ALL & ~MBI_FORMS_SLOW,
                                                       mbi_scan_cost,
                                                       0,
-                                                      NULL};
+                                                      NULL,
+                                                      "steps whole"};

@@ -27,6 +27,9 @@ typedef struct mbi_scan_schedule {
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
 
+/* SCAN's knobs: nonzeros of a lane in a tile; 1 if rows cross blocks, 2 for whole rows. */
+enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan);
 /* spmv/gpu/scan/sizes.c */

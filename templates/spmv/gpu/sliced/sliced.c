@@ -19,7 +19,8 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
 
 /* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
-  return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
+  const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
+  return wish != 0 ? wish : 2;
 }
 
 /* Returns the critical path in seconds: a lane walks the longest row, loading columns and
@@ -33,16 +34,16 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
   /* Sorting costs a row number for each row, which does not pay if there is little padding. */
-  s->sorted =
-      plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+  s->sorted = mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
+              plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use 1 to 16, and a multiple of 32 "
-        "up to 1024",
+        "plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1 to 16, and a "
+        "multiple of 32 up to 1024",
         s->unroll, s->threads);
   }
   s->slices = (plan->device.rows + 31) / 32;
@@ -249,8 +250,6 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_sliced_of(plan)->unroll;
-  info->omega = 32;
   info->block_threads = mbi_sliced_of(plan)->threads;
   info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
@@ -287,4 +286,5 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
     mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
-    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted};
+    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted,
+    "unroll unsorted"};

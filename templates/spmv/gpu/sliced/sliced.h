@@ -19,6 +19,10 @@ typedef struct mbi_sliced {
 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
 #define MBI_PAGE_SET 65
 
+/* SLICED's knobs: loads of 16 bytes of values that a lane keeps in flight; 1 to leave rows in
+ * their order. */
+enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan);
 /* spmv/gpu/sliced/sliced.c */
