@@ -1655,9 +1655,7 @@ typedef struct mbi_nvrtc { /* jit/nvrtc.c */
 typedef struct mbi_arena {
   mbi_devptr at; /* 0: no memory */
   uint64_t bytes, used;
-  int open; /* 1: allocations of the thread `maker` come from here */
-  pthread_t maker;
-  struct mbi_arena *next; /* of the same context */
+  int open; /* 1: the plan is being made, and its allocations come from here */
 } mbi_arena;
 
 typedef struct mbi_device { /* jit/device.c */
@@ -1667,7 +1665,6 @@ typedef struct mbi_device { /* jit/device.c */
   void *cuda_context;
   int primary;  /* 1: cuda_context is the retained primary context */
   mbi_devptr held; /* an allocation that is kept: mbi_device_hold */
-  mbi_arena *arenas; /* guarded by the context's lock */
   int lost;     /* the CUresult that destroyed the context; 0: it works */
   int compute_capability;
   int driver_version;
@@ -3649,38 +3646,28 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
-  merbit_status status = mbi_device_check(context, device->driver.device_get_name(
+  MBI_TRY(mbi_device_check(context, device->driver.device_get_name(
       device->name, (int)sizeof device->name - 1, device->ordinal),
-      "cuDeviceGetName", "asking for the GPU's name");
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
-        &device->shared_bytes_per_block);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
-  }
+      "cuDeviceGetName", "asking for the GPU's name"));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor));
+  MBI_TRY(
+      mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
+      &device->shared_bytes_per_block));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));
   device->compute_capability = 10 * major + minor;
   device->dependent_launch = device->compute_capability >= 90 &&
       device->driver.launch_kernel_ex != NULL &&
       device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
       device->driver.occupancy != NULL;
-  if (status == MERBIT_OK && device->compute_capability < 50) {
+  if (device->compute_capability < 50) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "%s has compute capability %d.%d; the oldest that works is 5.0",
         device->name, major, minor);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Fills context->device; its driver must be open. The primary context comes last, because it
@@ -3688,33 +3675,26 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
 static merbit_status mbi_device_choose(merbit_context *context,
     const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
-  merbit_status status =
-      mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
-      "cuDriverGetVersion", "asking for the driver's version");
-  if (status == MERBIT_OK && device->driver_version < MBI_CUDA_DRIVER_OLDEST) {
+  MBI_TRY(mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
+      "cuDriverGetVersion", "asking for the driver's version"));
+  if (device->driver_version < MBI_CUDA_DRIVER_OLDEST) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "the NVIDIA driver supports CUDA %d.%d; install one for CUDA 11 or later",
         device->driver_version / 1000, device->driver_version % 1000 / 10);
   }
-  if (status == MERBIT_OK) {
-    status = desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
-        : mbi_device_of_ordinal(context, desc->device);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_examine(context);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nvrtc_open(context, desc->nvrtc_path);
-  }
-  if (status == MERBIT_OK && desc->cuda_context == NULL) {
-    status = mbi_device_check(
-        context, device->driver.primary_retain(&device->cuda_context, device->ordinal),
-        "cuDevicePrimaryCtxRetain", "opening the GPU");
-    device->primary = status == MERBIT_OK;
-  } else {
+  MBI_TRY(desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
+      : mbi_device_of_ordinal(context, desc->device));
+  MBI_TRY(mbi_device_examine(context));
+  MBI_TRY(mbi_nvrtc_open(context, desc->nvrtc_path));
+  if (desc->cuda_context != NULL) {
     device->cuda_context = desc->cuda_context;
+    return MERBIT_OK;
   }
-  return status;
+  MBI_TRY(mbi_device_check(
+      context, device->driver.primary_retain(&device->cuda_context, device->ordinal),
+      "cuDevicePrimaryCtxRetain", "opening the GPU"));
+  device->primary = 1;
+  return MERBIT_OK;
 }
 
 /* ---- Calls that need a current CUDA context ---------------------------------------------- */
@@ -3814,146 +3794,118 @@ MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64
   return space + at;
 }
 
-/* ---- Arenas ------------------------------------------------------------------------------ */
-
-/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
- * Therefore a thread's short-lived arrays share memory that was allocated once. */
-
-/* Makes this thread allocate from the `bytes` at `at`, until they are used up. */
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
-    uint64_t bytes) {
-  arena->at = at;
-  arena->bytes = bytes;
-  arena->used = 0;
-  arena->open = 1;
-  arena->maker = pthread_self();
-  mbi_mutex_lock(&context->lock);
-  arena->next = context->device.arenas;
-  context->device.arenas = arena;
-  mbi_mutex_unlock(&context->lock);
-}
-
-/* Stops allocating from the arena. */
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
-  mbi_mutex_lock(&context->lock);
-  arena->open = 0;
-  mbi_mutex_unlock(&context->lock);
-}
-
-/* Removes an arena whose parts are not used any more. Returns its address, which the caller
- * releases, or 0. */
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
-  const mbi_devptr at = arena->at;
-  mbi_arena **link = &context->device.arenas;
-  mbi_mutex_lock(&context->lock);
-  while (*link != NULL && *link != arena) {
-    link = &(*link)->next;
-  }
-  if (*link != NULL) {
-    *link = arena->next;
-  }
-  mbi_mutex_unlock(&context->lock);
-  memset(arena, 0, sizeof *arena);
-  return at;
-}
-
-/* Allocates from this thread's arenas. Returns 0 if none has enough space. */
-static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
-  mbi_devptr address = 0;
-  mbi_arena *arena;
-  mbi_mutex_lock(&context->lock);
-  for (arena = context->device.arenas; arena != NULL && address == 0; arena = arena->next) {
-    uint64_t used = arena->used;
-    const mbi_devptr at = mbi_device_part(arena->at, bytes > 0 ? bytes : 1, &used);
-    if (arena->open && pthread_equal(arena->maker, pthread_self()) && used <= arena->bytes) {
-      address = at;
-      arena->used = used;
-    }
-  }
-  mbi_mutex_unlock(&context->lock);
-  return address;
-}
-
-/* Returns whether an array lies in an arena, in which case it is not released separately. */
-static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
-  const mbi_arena *arena;
-  int holds = 0;
-  mbi_mutex_lock(&context->lock);
-  for (arena = context->device.arenas; arena != NULL && !holds; arena = arena->next) {
-    holds = address - arena->at < arena->bytes;
-  }
-  mbi_mutex_unlock(&context->lock);
-  return holds;
-}
-
 /* ---- Allocations ------------------------------------------------------------------------- */
 
 /* Allocates GPU memory. `what` is a noun for the message. On success the address is never 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   char attempt[128];
-  merbit_status status = mbi_device_alive(context);
-  *address = status == MERBIT_OK ? mbi_arena_take(context, bytes) : 0;
-  if (status == MERBIT_OK && *address == 0) {
-    (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
-    status = mbi_device_check(
-        context, context->device.driver.mem_alloc(address, (size_t)(bytes > 0 ? bytes : 1)),
-        "cuMemAlloc", attempt);
-  }
+  merbit_status status;
+  *address = 0;
+  MBI_TRY(mbi_device_alive(context));
+  (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
+  status = mbi_device_check(
+      context, context->device.driver.mem_alloc(address, (size_t)(bytes > 0 ? bytes : 1)),
+      "cuMemAlloc", attempt);
   if (status != MERBIT_OK) {
     *address = 0;
   }
   return status;
 }
 
+/* Releases GPU memory. Memory of a lost device does not exist any more. */
+MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
+  if (address != 0 && mbi_device_lost(context) == 0) {
+    (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
+  }
+}
+
+/* ---- Arenas ------------------------------------------------------------------------------ */
+
+/* The driver takes 40 to 100 microseconds for each allocation, and more to release it.
+ * Therefore the arrays of a plan that lives for one call, or as long as its solver, lie in
+ * memory that was allocated at once. Only the thread that makes the plan allocates there. */
+
+/* Gives the arena the `bytes` at `at`. */
+MBI_INTERNAL void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes) {
+  arena->at = at;
+  arena->bytes = bytes;
+  arena->used = 0;
+  arena->open = 1;
+}
+
+/* Returns the next `bytes` of an arena; 0 if it is shut or has less. */
+static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
+  uint64_t used = arena->used;
+  const mbi_devptr at = mbi_device_part(arena->at, bytes > 0 ? bytes : 1, &used);
+  if (!arena->open || used > arena->bytes) {
+    return 0;
+  }
+  arena->used = used;
+  return at;
+}
+
+/* Allocates from the arena. If it is shut or too small, allocates as mbi_device_allocate
+ * does. */
+MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
+    uint64_t bytes, const char *what, mbi_devptr *address) {
+  *address = 0;
+  MBI_TRY(mbi_device_alive(context));
+  *address = mbi_arena_take(arena, bytes);
+  return *address != 0 ? MERBIT_OK : mbi_device_allocate(context, bytes, what, address);
+}
+
 /* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
  * arrays of 0 bytes have address 0; after a failure all have. */
-MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
-    int count, mbi_devptr *const *parts, const uint64_t *bytes) {
+MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
+    const char *what, int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
   mbi_devptr space = 0;
-  merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < count; i++) {
     *parts[i] = 0;
     (void)mbi_device_part(0, bytes[i], &used);
   }
   if (used > 0) {
-    status = mbi_device_allocate(context, used, what, &space);
+    MBI_TRY(mbi_arena_allocate(context, arena, used, what, &space));
   }
   used = 0;
   for (i = 0; i < count && space != 0; i++) {
     const mbi_devptr at = mbi_device_part(space, bytes[i], &used);
     *parts[i] = i == 0 || bytes[i] > 0 ? at : 0;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Releases GPU memory. Memory of a lost device does not exist any more. */
-MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
-  if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
-    (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
+/* Releases what mbi_arena_allocate gave. An array that lies in the arena stays there, and goes
+ * with it. */
+MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
+    mbi_devptr address) {
+  if (address - arena->at >= arena->bytes) {
+    mbi_device_release(context, address);
   }
 }
+
+/* ---- Copies ------------------------------------------------------------------------------ */
 
 /* Uploads after earlier work on the default stream, and waits: cuMemcpyHtoD may return before
  * the last part has arrived, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
     const void *source, size_t bytes) {
-  merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
-  status = mbi_device_check(context, context->device.driver.memcpy_htod(target, source, bytes),
-      "cuMemcpyHtoD", "uploading to the GPU");
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_device_check(context, context->device.driver.memcpy_htod(target, source, bytes),
+      "cuMemcpyHtoD", "uploading to the GPU"));
+  return mbi_device_synchronize(context, NULL);
 }
 
 MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *target,
     mbi_devptr source, size_t bytes) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   return mbi_device_check(context, context->device.driver.memcpy_dtoh(target, source, bytes),
       "cuMemcpyDtoH", "downloading from the GPU");
@@ -3962,21 +3914,21 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
 /* Copies within GPU memory. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes) {
-  merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
-  status = mbi_device_check(context, context->device.driver.memcpy_dtod(target, source, bytes),
-      "cuMemcpyDtoD", "copying in GPU memory");
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  MBI_TRY(mbi_device_check(context, context->device.driver.memcpy_dtod(target, source, bytes),
+      "cuMemcpyDtoD", "copying in GPU memory"));
+  return mbi_device_synchronize(context, NULL);
 }
 
 /* Enqueues a copy within GPU memory. */
 MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   return mbi_device_check(
       context, context->device.driver.memcpy_dtod_async(target, source, bytes, stream),
@@ -3985,9 +3937,9 @@ MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_de
 
 MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
     size_t bytes, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   return mbi_device_check(context,
       context->device.driver.memset_d8_async(target, 0, bytes, stream),
@@ -4022,9 +3974,9 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
     const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
   char attempt[160];
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || shared_bytes <= MBI_SHARED_WITHOUT_ASKING) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (shared_bytes <= MBI_SHARED_WITHOUT_ASKING) {
+    return MERBIT_OK;
   }
   if (limit < 0 || shared_bytes > (unsigned)limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
@@ -4076,10 +4028,10 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments, int how) {
   const char *call = NULL;
-  merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
-  if (status != MERBIT_OK || grid <= 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (grid <= 0) {
+    return MERBIT_OK;
   }
   if (grid > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE, "%s would need %" PRId64
@@ -4092,9 +4044,9 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
     (void)snprintf(attempt, sizeof attempt,
         "launching %s (%" PRId64 " blocks of %d threads, %u bytes shared)", name,
         grid, threads, shared_bytes);
-    status = mbi_device_check(context, result, call, attempt);
+    MBI_TRY(mbi_device_check(context, result, call, attempt));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
@@ -9021,14 +8973,10 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
     const char *const *pieces = mbi_sources[i].pieces;
     size_t length = 0;
     void *joined = NULL;
-    merbit_status status;
     for (piece = 0; pieces[piece] != NULL; piece++) {
       length += strlen(pieces[piece]);
     }
-    status = mbi_allocate_array(context, (int64_t)length + 1, 1, mbi_sources[i].name, &joined);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_allocate_array(context, (int64_t)length + 1, 1, mbi_sources[i].name, &joined));
     texts->names[i] = mbi_sources[i].name;
     texts->texts[i] = texts->owned[i] = (char *)joined;
     length = 0;
@@ -9081,23 +9029,26 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
 }
 
 /* Copies the cubin, or the PTX, of a compiled program. */
-static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
+static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
-  merbit_status status = mbi_nvrtc_check(
+  MBI_TRY(mbi_nvrtc_check(
       context, ptx ? nvrtc->get_ptx_size(program, size) : nvrtc->get_cubin_size(program, size),
-      ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file);
-  if (status == MERBIT_OK && (*size == 0 || *size > MBI_CACHE_LARGEST)) {
-    status = mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
+      ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file));
+  if (*size == 0 || *size > MBI_CACHE_LARGEST) {
+    return mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
         *size, main_file); }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nvrtc_check(context, ptx ? nvrtc->get_ptx(program, (char *)*image)
-        : nvrtc->get_cubin(program, (char *)*image),
-        ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
-  }
+  MBI_TRY(mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image));
+  return mbi_nvrtc_check(context, ptx ? nvrtc->get_ptx(program, (char *)*image)
+      : nvrtc->get_cubin(program, (char *)*image),
+      ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
+}
+
+/* Copies the image as mbi_nvrtc_copy_image does. After a failure *image is NULL. */
+static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
+    const char *main_file, int ptx, void **image, size_t *size) {
+  const merbit_status status =
+      mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
   if (status != MERBIT_OK) {
     mbi_release(context, *image);
     *image = NULL;
@@ -9217,15 +9168,11 @@ MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const cha
   mbi_target target;
   char *key;
   size_t key_size;
-  merbit_status status = mbi_device_alive(context);
+  merbit_status status = MERBIT_OK;
   memset(program, 0, sizeof *program);
-  if (status == MERBIT_OK) {
-    status = mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
-        &target);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
+  MBI_TRY(mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
+      &target));
   key = mbi_key_create(context, main_file, preamble, &target, &key_size);
   if (key == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
@@ -9254,14 +9201,13 @@ MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const cha
 MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
     const mbi_program *program, const char *name, void **function) {
   char attempt[128];
-  merbit_status status = mbi_device_alive(context);
+  merbit_status status;
   *function = NULL;
-  if (status == MERBIT_OK) {
-    (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
-    status = mbi_device_check(
-        context, context->device.driver.module_get_function(function, program->module, name),
-        "cuModuleGetFunction", attempt);
-  }
+  MBI_TRY(mbi_device_alive(context));
+  (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
+  status = mbi_device_check(
+      context, context->device.driver.module_get_function(function, program->module, name),
+      "cuModuleGetFunction", attempt);
   if (status != MERBIT_OK) {
     *function = NULL;
   }
@@ -9505,39 +9451,37 @@ static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset
 
 MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
     const void *source, size_t bytes) {
-  merbit_status status = mbi_buffer_check(buffer, offset, source, bytes, "upload");
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  merbit_status status;
+  MBI_TRY(mbi_buffer_check(buffer, offset, source, bytes, "upload"));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   if (buffer->context->side == MERBIT_SIDE_CPU) {
     memcpy((char *)buffer->pointer + offset, source, bytes);
     return MERBIT_OK;
   }
-  status = mbi_device_enter(buffer->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(buffer->context, mbi_device_address(buffer->pointer) + offset,
-        source, bytes);
-    mbi_device_leave(buffer->context);
-  }
+  MBI_TRY(mbi_device_enter(buffer->context));
+  status = mbi_device_upload(buffer->context, mbi_device_address(buffer->pointer) + offset,
+      source, bytes);
+  mbi_device_leave(buffer->context);
   return status;
 }
 
 MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
     void *target, size_t bytes) {
-  merbit_status status = mbi_buffer_check(buffer, offset, target, bytes, "download");
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  merbit_status status;
+  MBI_TRY(mbi_buffer_check(buffer, offset, target, bytes, "download"));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   if (buffer->context->side == MERBIT_SIDE_CPU) {
     memcpy(target, (const char *)buffer->pointer + offset, bytes);
     return MERBIT_OK;
   }
-  status = mbi_device_enter(buffer->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(buffer->context, target,
-        mbi_device_address(buffer->pointer) + offset, bytes);
-    mbi_device_leave(buffer->context);
-  }
+  MBI_TRY(mbi_device_enter(buffer->context));
+  status = mbi_device_download(buffer->context, target,
+      mbi_device_address(buffer->pointer) + offset, bytes);
+  mbi_device_leave(buffer->context);
   return status;
 }
 
@@ -9896,8 +9840,8 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
         "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
         "give device pointers, or MERBIT_MEMORY_HOST", source);
   }
-  status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
-  if (status == MERBIT_OK && count > 0) {
+  MBI_TRY(mbi_allocate_array(context, count, size, "a host copy of a device array", &copy));
+  if (count > 0) {
     status =
         mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
   }
@@ -9909,11 +9853,27 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
+/* Downloads all arrays of a view. The CUDA context must be current. */
+static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
+    merbit_view *host) {
+  const size_t index_bytes = mbi_index_bytes(view->index_type);
+  if (view->format != MERBIT_COO) {
+    const int64_t rows =
+        view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows) : view->rows;
+    MBI_TRY(mbi_array_download(context, view->row_ptr, rows + 1,
+        mbi_index_bytes(view->offset_type), &host->row_ptr));
+  } else {
+    MBI_TRY(mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind));
+  }
+  MBI_TRY(mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind));
+  return mbi_array_download(context, view->values, mbi_view_values(view),
+      mbi_type_size(view->value_type), &host->values);
+}
+
 /* Copies a device view whose header has been checked. mbi_host_view_release frees the copy, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
-  const size_t index_bytes = mbi_index_bytes(view->index_type);
   merbit_status status;
   *host = *view;
   host->memory = MERBIT_MEMORY_HOST;
@@ -9923,25 +9883,8 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
         "view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
         "CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
   }
-  status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (view->format != MERBIT_COO) {
-    const int64_t rows =
-        view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows) : view->rows;
-    status = mbi_array_download(context, view->row_ptr, rows + 1,
-        mbi_index_bytes(view->offset_type), &host->row_ptr);
-  } else {
-    status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->values, mbi_view_values(view),
-        mbi_type_size(view->value_type), &host->values);
-  }
+  MBI_TRY(mbi_device_enter(context));
+  status = mbi_arrays_download(context, view, host);
   mbi_device_leave(context);
   return status;
 }
@@ -10383,18 +10326,17 @@ MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const 
  * success the caller later runs mbi_view_from_host. */
 MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
-  merbit_status status = mbi_view_check_header(context, view);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_view_check_header(context, view));
   *host = *view;
-  if (view->memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_view_download(context, view, host);
+  if (view->memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_view_check_arrays(context, host);
   }
+  status = mbi_view_download(context, view, host);
   if (status == MERBIT_OK) {
     status = mbi_view_check_arrays(context, host);
   }
-  if (status != MERBIT_OK && view->memory == MERBIT_MEMORY_DEVICE) {
+  if (status != MERBIT_OK) {
     mbi_host_view_release(context, host);
   }
   return status;
@@ -10409,15 +10351,12 @@ MBI_INTERNAL void mbi_view_from_host(merbit_context *context, const merbit_view 
 
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
   merbit_view host;
-  merbit_status status;
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  status = mbi_view_to_host(context, view, &host);
-  if (status == MERBIT_OK) {
-    mbi_view_from_host(context, view, &host);
-  }
-  return status;
+  MBI_TRY(mbi_view_to_host(context, view, &host));
+  mbi_view_from_host(context, view, &host);
+  return MERBIT_OK;
 }
 
 /* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
@@ -11196,7 +11135,6 @@ static merbit_status mbi_build_refuse(const mbi_build *build) {
 MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
   const merbit_type type = build->to.value_type;
   int task, duplicates = 0;
-  merbit_status status;
   for (task = 0; task < build->tasks; task++) {
     duplicates |= build->duplicates[task];
   }
@@ -11208,11 +11146,8 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
   }
   /* Duplicates of a pattern are counted, so the pattern gets values. */
   if (build->values == NULL) {
-    status = mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
-        "the values of a matrix", &build->values);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
+        "the values of a matrix", &build->values));
     mbi_build_ones(type, build->values, build->to.nnz);
   }
   switch (type) {
@@ -11440,11 +11375,8 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
     merbit_view *csr) {
   void *memory;
   int64_t row;
-  merbit_status status = mbi_allocate_array(context, csr->rows + 1, sizeof(int64_t),
-      "the row offsets of a matrix", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, csr->rows + 1, sizeof(int64_t),
+      "the row offsets of a matrix", &memory));
   csr->row_ptr = memory;
   e->row_ptr = (int64_t *)memory;
   e->row_ptr[0] = 0;
@@ -11453,16 +11385,16 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
     e->row_ptr[row + 1] += e->row_ptr[row];
   }
   csr->nnz = e->row_ptr[csr->rows];
-  status = mbi_allocate_array(context, csr->nnz, sizeof(int32_t), "the columns of a matrix",
-      &memory);
+  MBI_TRY(mbi_allocate_array(context, csr->nnz, sizeof(int32_t), "the columns of a matrix",
+      &memory));
   csr->col_ind = memory;
   e->col_ind = (int32_t *)memory;
-  if (status == MERBIT_OK && e->bsr->values != NULL) {
-    status = mbi_allocate_array(context, csr->nnz, mbi_type_size(csr->value_type),
-        "the values of a matrix", &e->values);
+  if (e->bsr->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, csr->nnz, mbi_type_size(csr->value_type),
+        "the values of a matrix", &e->values));
     csr->values = e->values;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Makes a CSR of the entries of a checked host BSR view. Rows are not sorted.
@@ -11471,7 +11403,6 @@ MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merb
     merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
   mbi_expand e;
-  merbit_status status;
   memset(&e, 0, sizeof e);
   e.bsr = bsr;
   e.frame = mbi_block_frame(bsr);
@@ -11483,11 +11414,9 @@ MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merb
   csr->memory = MERBIT_MEMORY_HOST;
   csr->rows = bsr->rows;
   csr->cols = bsr->cols;
-  status = mbi_expand_allocate(context, &e, csr);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, e.tasks, mbi_expand_fill, &e);
-  }
-  return status;
+  MBI_TRY(mbi_expand_allocate(context, &e, csr));
+  mbi_parallel(context, e.tasks, mbi_expand_fill, &e);
+  return MERBIT_OK;
 }
 
 /* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
@@ -11515,20 +11444,18 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   merbit_context *context = build->context;
   int64_t nnz = build->to.nnz;
   void *memory;
-  merbit_status status = mbi_allocate_array(context, build->to.rows + 1, sizeof(int64_t),
-      "the row offsets of a matrix", &memory);
+  MBI_TRY(mbi_allocate_array(context, build->to.rows + 1, sizeof(int64_t),
+      "the row offsets of a matrix", &memory));
   build->row_ptr = (int64_t *)memory;
   build->to.row_ptr = memory;
-  if (status == MERBIT_OK) {
-    status =
-        mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory);
-    build->col_ind = (int32_t *)memory;
+  MBI_TRY(
+      mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory));
+  build->col_ind = (int32_t *)memory;
+  if (build->from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
+        "the values of a matrix", &build->values));
   }
-  if (status == MERBIT_OK && build->from->values != NULL) {
-    status = mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
-        "the values of a matrix", &build->values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Replaces the row offsets by 32-bit ones if these suffice. */
@@ -11802,30 +11729,24 @@ static merbit_status mbi_graph_sort(mbi_graph *graph) {
   int64_t scratch = 0;
   void *memory;
   int task;
-  merbit_status status;
   mbi_parallel(graph->context, graph->tasks, mbi_graph_longest_task, graph);
   for (task = 0; task < graph->tasks; task++) {
     scratch += graph->found[task];
   }
-  status = mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
-      "the scratch of a graph's rows", &memory);
-  if (status == MERBIT_OK) {
-    graph->scratch = (int32_t *)memory;
-    mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
-    mbi_release(graph->context, memory);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
+      "the scratch of a graph's rows", &memory));
+  graph->scratch = (int32_t *)memory;
+  mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
+  mbi_release(graph->context, memory);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   merbit_context *context = graph->context;
   void *memory;
   int64_t v;
-  merbit_status status = mbi_allocate_array(context, graph->rows + 1, sizeof(int64_t),
-      "the rows of a graph", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->rows + 1, sizeof(int64_t), "the rows of a graph",
+      &memory));
   graph->starts = (int64_t *)memory;
   memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
   mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
@@ -11845,20 +11766,19 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
     mbi_graph *graph) {
   void *memory;
-  merbit_status status;
   memset(graph, 0, sizeof *graph);
   graph->context = context;
   graph->csr = *csr;
   graph->rows = csr->rows;
   graph->base = csr->base;
   graph->tasks = mbi_share_tasks(context, csr->nnz);
-  status = mbi_allocate_array(context, csr->rows, sizeof(int32_t), "the degrees of a graph",
-      &memory);
+  MBI_TRY(mbi_allocate_array(context, csr->rows, sizeof(int32_t), "the degrees of a graph",
+      &memory));
   graph->degree = (int32_t *)memory;
-  if (status == MERBIT_OK && !mbi_graph_is_symmetric(graph)) {
-    status = mbi_graph_symmetrise(graph);
+  if (!mbi_graph_is_symmetric(graph)) {
+    MBI_TRY(mbi_graph_symmetrise(graph));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
@@ -12076,12 +11996,9 @@ MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbi
     merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
   void *memory;
-  merbit_status status =
-      mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory);
+  merbit_status status;
   *order = NULL;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory));
   status = mbi_graph_create(context, csr, &graph);
   if (status == MERBIT_OK) {
     status = reordering == MERBIT_REORDERING_RCM
@@ -12319,30 +12236,23 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   merbit_context *context = p->context;
   const size_t offset = mbi_index_bytes(p->to.offset_type);
   void *memory = NULL;
-  merbit_status status = mbi_allocate_array(context, p->to.rows, sizeof(int32_t),
-      "the inverse of an order", &memory);
+  MBI_TRY(mbi_allocate_array(context, p->to.rows, sizeof(int32_t), "the inverse of an order",
+      &memory));
   p->inverse = (int32_t *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, p->to.rows + 1, offset, "the row offsets of a matrix",
-        &p->row_ptr);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, p->to.nnz, sizeof(int32_t), "the columns of a matrix",
-        &memory);
-    p->col_ind = (int32_t *)memory;
-  }
-  if (status == MERBIT_OK && p->from->values != NULL) {
-    status = mbi_allocate_array(context, p->to.nnz, mbi_type_size(p->to.value_type),
-        "the values of a matrix", &p->values);
-  }
-  if (status == MERBIT_OK && p->from->values != NULL) {
-    status = mbi_allocate_array(context, p->to.nnz, offset, "the places of values in a matrix",
-        &p->places);
-  }
+  MBI_TRY(mbi_allocate_array(context, p->to.rows + 1, offset, "the row offsets of a matrix",
+      &p->row_ptr));
   p->to.row_ptr = p->row_ptr;
-  p->to.col_ind = p->col_ind;
-  p->to.values = p->values;
-  return status;
+  MBI_TRY(mbi_allocate_array(context, p->to.nnz, sizeof(int32_t), "the columns of a matrix",
+      &memory));
+  p->to.col_ind = p->col_ind = (int32_t *)memory;
+  if (p->from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, p->to.nnz, mbi_type_size(p->to.value_type),
+        "the values of a matrix", &p->values));
+    p->to.values = p->values;
+    MBI_TRY(mbi_allocate_array(context, p->to.nnz, offset, "the places of values in a matrix",
+        &p->places));
+  }
+  return MERBIT_OK;
 }
 
 /* Computes the inverse of the order, and the row offsets. *keys is the sum of the tasks'
@@ -12367,20 +12277,14 @@ MBI_INTERNAL merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
 static merbit_status mbi_permute_run(mbi_permute *p) {
   int64_t keys;
   void *memory = NULL;
-  merbit_status status = mbi_permute_allocate(p);
-  if (status == MERBIT_OK) {
-    status = mbi_permute_measure(p, &keys);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(p->context, keys, 2 * sizeof(uint64_t),
-        "the scratch of a permutation", &memory);
-  }
-  if (status == MERBIT_OK) {
-    p->keys = (uint64_t *)memory;
-    mbi_parallel(p->context, p->tasks, mbi_permute_rows_task, p);
-  }
+  MBI_TRY(mbi_permute_allocate(p));
+  MBI_TRY(mbi_permute_measure(p, &keys));
+  MBI_TRY(mbi_allocate_array(p->context, keys, 2 * sizeof(uint64_t),
+      "the scratch of a permutation", &memory));
+  p->keys = (uint64_t *)memory;
+  mbi_parallel(p->context, p->tasks, mbi_permute_rows_task, p);
   mbi_release(p->context, memory);
-  return status;
+  return MERBIT_OK;
 }
 
 /* Makes *matrix: the checked square host CSR `from`, which has 32-bit columns, in another
@@ -12820,7 +12724,6 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   int64_t keys = 0;
   void *memory;
   int task;
-  merbit_status status;
   h->tasks = mbi_share_tasks(h->context, h->to.nnz);
   mbi_parallel(h->context, h->tasks, mbi_expansion_inspect_task, h);
   for (task = 0; task < h->tasks; task++) {
@@ -12834,14 +12737,12 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   if (keys == 0) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(h->context, keys, 2 * sizeof(uint64_t),
-      "the scratch of a triangle's expansion", &memory);
-  if (status == MERBIT_OK) {
-    h->keys = (uint64_t *)memory;
-    mbi_parallel(h->context, h->tasks, mbi_expansion_sort_task, h);
-    mbi_release(h->context, memory);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(h->context, keys, 2 * sizeof(uint64_t),
+      "the scratch of a triangle's expansion", &memory));
+  h->keys = (uint64_t *)memory;
+  mbi_parallel(h->context, h->tasks, mbi_expansion_sort_task, h);
+  mbi_release(h->context, memory);
+  return MERBIT_OK;
 }
 
 /* ---- All steps --------------------------------------------------------------------------- */
@@ -12849,26 +12750,32 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
 static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
   void *memory = NULL;
-  merbit_status status =
-      mbi_allocate_array(context, h->to.rows + 1, mbi_index_bytes(h->to.offset_type),
-      "the row offsets of a matrix", &h->row_ptr);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, h->to.nnz, sizeof(int32_t), "the columns of a matrix",
-        &memory);
-    h->col_ind = (int32_t *)memory;
-  }
-  if (status == MERBIT_OK && h->half->values != NULL) {
-    status = mbi_allocate_array(context, h->to.nnz, mbi_type_size(h->to.value_type),
-        "the values of a matrix", &h->values);
-  }
-  if (status == MERBIT_OK && h->half->values != NULL) {
-    status = mbi_allocate_array(context, h->to.nnz, mbi_index_bytes(h->place_type),
-        "the places of values in a triangle", &h->places);
-  }
+  MBI_TRY(mbi_allocate_array(context, h->to.rows + 1, mbi_index_bytes(h->to.offset_type),
+      "the row offsets of a matrix", &h->row_ptr));
   h->to.row_ptr = h->row_ptr;
-  h->to.col_ind = h->col_ind;
-  h->to.values = h->values;
-  return status;
+  MBI_TRY(mbi_allocate_array(context, h->to.nnz, sizeof(int32_t), "the columns of a matrix",
+      &memory));
+  h->to.col_ind = h->col_ind = (int32_t *)memory;
+  if (h->half->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, h->to.nnz, mbi_type_size(h->to.value_type),
+        "the values of a matrix", &h->values));
+    h->to.values = h->values;
+    MBI_TRY(mbi_allocate_array(context, h->to.nnz, mbi_index_bytes(h->place_type),
+        "the places of values in a triangle", &h->places));
+  }
+  return MERBIT_OK;
+}
+
+/* Makes h->to and h->places. On failure too, the caller releases them. */
+static merbit_status mbi_expansion_run(mbi_expansion *h) {
+  MBI_TRY(mbi_expansion_allocate(h));
+  MBI_TRY(mbi_expansion_group(h));
+  MBI_TRY(mbi_expansion_sort(h));
+  if (h->values != NULL) {
+    mbi_expansion_values(h->context, h->signs, h->half->values, h->places, h->place_type,
+        &h->to);
+  }
+  return MERBIT_OK;
 }
 
 /* Makes *full: op(A), or with `fold` its lower triangle, as a CSR with ascending rows. `half`
@@ -12892,16 +12799,7 @@ MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const m
   h.to.cols = half->cols;
   h.to.nnz = fold ? half->nnz : 2 * half->nnz - mbi_triangle_find(context, half, first);
   h.to.offset_type = h.to.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  status = mbi_expansion_allocate(&h);
-  if (status == MERBIT_OK) {
-    status = mbi_expansion_group(&h);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_expansion_sort(&h);
-  }
-  if (status == MERBIT_OK && h.values != NULL) {
-    mbi_expansion_values(context, h.signs, half->values, h.places, h.place_type, &h.to);
-  }
+  status = mbi_expansion_run(&h);
   if (status != MERBIT_OK) {
     mbi_host_view_release(context, &h.to);
     memset(&h.to, 0, sizeof h.to);
@@ -12924,9 +12822,10 @@ MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const m
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_view half;
-  merbit_status status = mbi_view_to_host(context, view, host);
-  if (status != MERBIT_OK || !mbi_view_is_triangle(host)) {
-    return status;
+  merbit_status status;
+  MBI_TRY(mbi_view_to_host(context, view, host));
+  if (!mbi_view_is_triangle(host)) {
+    return MERBIT_OK;
   }
   half = *host;
   status = mbi_symmetric_expand(context, &half, MERBIT_OPERATION_N, 0, host, NULL);
@@ -12997,7 +12896,6 @@ static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
  * itself, or that of *made. The caller destroys *made. */
 MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
     merbit_view *csr, merbit_matrix **made) {
-  merbit_status status = MERBIT_OK;
   *made = NULL;
   *csr = *view;
   if (!mbi_type_plain(mbi_view_type(view))) {
@@ -13006,13 +12904,11 @@ MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merb
         mbi_type_names[mbi_view_type(view)]);
   }
   if (!mbi_view_ascends(context, view)) {
-    status = mbi_matrix_from_view(context, view, 0, made);
-    if (status == MERBIT_OK) {
-      *csr = (*made)->view;
-    }
+    MBI_TRY(mbi_matrix_from_view(context, view, 0, made));
+    *csr = (*made)->view;
   }
   csr->value_type = mbi_view_type(csr);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- The walk ---------------------------------------------------------------------------- */
@@ -13298,7 +13194,6 @@ MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit
     const merbit_bsr_desc *shape, int masks, mbi_bsr *bsr) {
   merbit_view *to = &bsr->view;
   mbi_blocking b;
-  merbit_status status;
   int full;
   mbi_blocks_describe(csr, shape, bsr);
   b.csr = csr;
@@ -13307,12 +13202,10 @@ MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit
   to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   bsr->mask_words =
       masks != MBI_MASKS_NONE && !full ? (to->block_rows * to->block_cols + 63) / 64 : 0;
-  status = mbi_blocks_allocate(context, bsr, csr->values != NULL || !full);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
-    mbi_blocking_put_offset(to, mbi_block_count(to->rows, to->block_rows), to->nnz);
-  }
-  return status;
+  MBI_TRY(mbi_blocks_allocate(context, bsr, csr->values != NULL || !full));
+  mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+  mbi_blocking_put_offset(to, mbi_block_count(to->rows, to->block_rows), to->nnz);
+  return MERBIT_OK;
 }
 
 /* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
@@ -13483,15 +13376,12 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
   merbit_view csr;
-  merbit_status status = mbi_shape_check(context, "bsr_desc", desc);
+  merbit_status status;
   memset(bsr, 0, sizeof *bsr);
-  if (status == MERBIT_OK) {
-    status = mbi_blocks_source(context, host, &csr, &made);
-  }
-  if (status == MERBIT_OK) {
-    mbi_shape_find(context, &csr, masks, &shape);
-    status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
-  }
+  MBI_TRY(mbi_shape_check(context, "bsr_desc", desc));
+  MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
+  mbi_shape_find(context, &csr, masks, &shape);
+  status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
   merbit_matrix_destroy(made);
   return status;
 }
@@ -13525,15 +13415,13 @@ MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_
   merbit_matrix *made;
   merbit_view csr;
   mbi_blocking b;
-  merbit_status status = mbi_blocks_source(context, host, &csr, &made);
-  if (status == MERBIT_OK) {
-    b.csr = &csr;
-    b.bsr = bsr;
-    (void)mbi_blocking_count(context, &b);
-    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
-    merbit_matrix_destroy(made);
-  }
-  return status;
+  MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
+  b.csr = &csr;
+  b.bsr = bsr;
+  (void)mbi_blocking_count(context, &b);
+  mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+  merbit_matrix_destroy(made);
+  return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
@@ -13551,13 +13439,8 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
   memset(info, 0, sizeof *info);
   memset(&shape, 0, sizeof shape);
   shape = desc != NULL ? *desc : shape;
-  status = mbi_shape_check(context, "bsr_desc", &shape);
-  if (status == MERBIT_OK) {
-    status = mbi_view_to_full(context, view, &host);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_shape_check(context, "bsr_desc", &shape));
+  MBI_TRY(mbi_view_to_full(context, view, &host));
   status = mbi_blocks_source(context, &host, &csr, &made);
   if (status == MERBIT_OK) {
     mbi_shape_find(context, &csr, 0, &shape);
@@ -13616,11 +13499,9 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
   if (matrix == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `matrix` is NULL");
   }
-  status = mbi_view_to_full(context, view, &host);
-  if (status == MERBIT_OK) {
-    status = maker(context, &host, detail, matrix);
-    mbi_view_from_full(context, view, &host);
-  }
+  MBI_TRY(mbi_view_to_full(context, view, &host));
+  status = maker(context, &host, detail, matrix);
+  mbi_view_from_full(context, view, &host);
   return status;
 }
 
@@ -13632,13 +13513,12 @@ static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_v
 static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
     const void *desc, merbit_matrix **matrix) {
   mbi_bsr bsr;
-  merbit_status status =
-      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
-    if (status != MERBIT_OK) {
-      mbi_bsr_release(context, &bsr);
-    }
+  merbit_status status;
+  MBI_TRY(
+      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr));
+  status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
+  if (status != MERBIT_OK) {
+    mbi_bsr_release(context, &bsr);
   }
   return status;
 }
@@ -14567,8 +14447,8 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
 /* Puts `head` before and `tail` after what has been written from `from` on. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
     const char *tail) {
-  const merbit_status status = mbi_expression_insert(e, from, head);
-  return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
+  MBI_TRY(mbi_expression_insert(e, from, head));
+  return mbi_expression_append(e, tail);
 }
 
 /* Converts the operand that begins at `from` to a number or a truth value, whichever is
@@ -14770,68 +14650,60 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
-  merbit_status status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
-      : mbi_expression_factor(e);
   int terms = 1;
-  while (status == MERBIT_OK && (infix = mbi_expression_infix(e, level)) != NULL) {
+  MBI_TRY(level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+      : mbi_expression_factor(e));
+  while ((infix = mbi_expression_infix(e, level)) != NULL) {
     size_t second;
     if (++terms > 2 && (level == 2 || level == 3)) {
       return mbi_expression_refuse(e, "follows a comparison; use parentheses");
     }
-    status = mbi_expression_want(e, from, infix->wanted);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_wrap(e, from, infix->head, infix->middle);
-    }
+    MBI_TRY(mbi_expression_want(e, from, infix->wanted));
+    MBI_TRY(mbi_expression_wrap(e, from, infix->head, infix->middle));
     second = e->written;
     mbi_expression_next(e);
-    if (status == MERBIT_OK) {
-      status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
-          : mbi_expression_factor(e);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_want(e, second, infix->wanted);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, ")");
-    }
+    MBI_TRY(level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+        : mbi_expression_factor(e));
+    MBI_TRY(mbi_expression_want(e, second, infix->wanted));
+    MBI_TRY(mbi_expression_append(e, ")"));
     e->operand = infix->gives;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_expression_choice(mbi_expression *e) {
   const size_t from = e->written;
-  merbit_status status = mbi_expression_enter(e);
   int arm;
-  if (status == MERBIT_OK) {
-    status = mbi_expression_level(e, 0);
-  }
-  if (status == MERBIT_OK && mbi_expression_is(e, "?")) {
-    status = mbi_expression_want(e, from, MBI_OPERAND_TRUTH);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_insert(e, from, "(");
-    }
-    for (arm = 0; arm < 2 && status == MERBIT_OK; arm++) {
+  MBI_TRY(mbi_expression_enter(e));
+  MBI_TRY(mbi_expression_level(e, 0));
+  if (mbi_expression_is(e, "?")) {
+    MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_TRUTH));
+    MBI_TRY(mbi_expression_insert(e, from, "("));
+    for (arm = 0; arm < 2; arm++) {
       size_t second;
       if (arm == 1 && !mbi_expression_is(e, ":")) {
         return mbi_expression_refuse(e, "stands where a \":\" should be");
       }
-      status = mbi_expression_append(e, arm == 0 ? " ? " : " : ");
+      MBI_TRY(mbi_expression_append(e, arm == 0 ? " ? " : " : "));
       second = e->written;
       mbi_expression_next(e);
-      if (status == MERBIT_OK) {
-        status = mbi_expression_choice(e);
-      }
-      if (status == MERBIT_OK) {
-        status = mbi_expression_want(e, second, MBI_OPERAND_NUMBER);
-      }
+      MBI_TRY(mbi_expression_choice(e));
+      MBI_TRY(mbi_expression_want(e, second, MBI_OPERAND_NUMBER));
     }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, ")");
-    }
+    MBI_TRY(mbi_expression_append(e, ")"));
   }
   e->depth--;
-  return status;
+  return MERBIT_OK;
+}
+
+/* Translates the whole source, which must be a number. */
+static merbit_status mbi_expression_whole(mbi_expression *e) {
+  mbi_expression_next(e);
+  MBI_TRY(mbi_expression_choice(e));
+  if (e->length > 0) {
+    return mbi_expression_refuse(e, "stands where an operator should be");
+  }
+  return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
 }
 
 /* Checks `source`, which messages call `what`, and writes its translation to
@@ -14856,14 +14728,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
     return mbi_fail(context, MERBIT_TOO_LARGE, "%s has more than %d characters", what,
         MBI_EXPRESSION_TEXT);
   }
-  mbi_expression_next(&e);
-  status = mbi_expression_choice(&e);
-  if (status == MERBIT_OK && e.length > 0) {
-    status = mbi_expression_refuse(&e, "stands where an operator should be");
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_expression_want(&e, 0, MBI_OPERAND_NUMBER);
-  }
+  status = mbi_expression_whole(&e);
   if (status != MERBIT_OK) {
     text[0] = '\0';
   }
@@ -15089,34 +14954,26 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
 
 /* Reads the next window; next == end at the end of the input. */
 static merbit_status mbi_mm_refill(mbi_mm_input *in) {
-  merbit_status status = MERBIT_OK;
   do {
     size_t used;
     if (mbi_mm_window_in_place(in)) {
-      status = mbi_mm_refuse_nul(in, in->next, (size_t)(in->end - in->next));
-      return status == MERBIT_OK ? mbi_mm_report(in, MBI_MM_PROGRESS) : status;
+      MBI_TRY(mbi_mm_refuse_nul(in, in->next, (size_t)(in->end - in->next)));
+      return mbi_mm_report(in, MBI_MM_PROGRESS);
     }
-    status = mbi_mm_fill(in, &used);
-    if (status == MERBIT_OK) {
-      status = mbi_mm_refuse_nul(in, in->buffer, used);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_mm_report(in, MBI_MM_PROGRESS);
-    }
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_mm_fill(in, &used));
+    MBI_TRY(mbi_mm_refuse_nul(in, in->buffer, used));
+    MBI_TRY(mbi_mm_report(in, MBI_MM_PROGRESS));
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
-      status = mbi_mm_long_line(in);
+      MBI_TRY(mbi_mm_long_line(in));
     } else if (in->in_comment) { /* the comment ends, at least because the input does */
       in->next = used > 0
           ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 : in->end;
       in->line++;
       in->in_comment = 0;
     }
-  } while (status == MERBIT_OK && in->next == in->end && !(in->ended && in->rest_size == 0));
-  return status;
+  } while (in->next == in->end && !(in->ended && in->rest_size == 0));
+  return MERBIT_OK;
 }
 
 /* Goes to the next line that is neither blank nor a comment. Such lines may be anywhere after
@@ -15125,9 +14982,9 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
     if (in->next == in->end) {
-      const merbit_status status = mbi_mm_refill(in);
-      if (status != MERBIT_OK || in->next == in->end) {
-        return status;
+      MBI_TRY(mbi_mm_refill(in));
+      if (in->next == in->end) {
+        return MERBIT_OK;
       }
     }
     p = mbi_mm_skip_blanks(in->next);
@@ -15143,22 +15000,19 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
-  merbit_status status = MERBIT_OK;
   in->rest = in->buffer;
   in->line = 1;
   if (in->block == NULL) {
-    status = mbi_mm_fill(in, &size);
+    MBI_TRY(mbi_mm_fill(in, &size));
     head = in->buffer;
     in->rest_size = size;
   }
-  if (status == MERBIT_OK && size == 0) {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+  if (size == 0) {
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
         "the input is empty; a Matrix Market banner is expected");
   }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_refuse_packed(in, head, size);
-  }
-  if (status == MERBIT_OK && size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
+  MBI_TRY(mbi_mm_refuse_packed(in, head, size));
+  if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
     if (in->block != NULL) {
       in->block += 3;
       in->block_size -= 3;
@@ -15168,7 +15022,7 @@ MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
       in->rest_size -= 3;
     }
   }
-  return status == MERBIT_OK ? mbi_mm_refill(in) : status;
+  return mbi_mm_refill(in);
 }
 
 /* ==== >>market/header.c  Matrix Market: banner and size line ============================== */
@@ -15370,24 +15224,16 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
 MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
-  merbit_status status = mbi_mm_next_line(in);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_next_line(in));
   if (in->next == in->end) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
         "the file ends early, before its size line");
   }
   p = in->next;
-  status = mbi_mm_read_size(in, &p, "rows", &header->rows);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_size(in, &p, "columns", &header->cols);
-  }
-  if (status == MERBIT_OK && !header->array) {
-    status = mbi_mm_read_size(in, &p, "entries", &header->entries);
-  }
-  if (status != MERBIT_OK) {
-    return status;
+  MBI_TRY(mbi_mm_read_size(in, &p, "rows", &header->rows));
+  MBI_TRY(mbi_mm_read_size(in, &p, "columns", &header->cols));
+  if (!header->array) {
+    MBI_TRY(mbi_mm_read_size(in, &p, "entries", &header->entries));
   }
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
@@ -15395,13 +15241,13 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
         mbi_mm_quote_line(p, quoted));
   }
   header->line = in->line;
-  status = mbi_mm_check_sizes(in, header);
-  if (status == MERBIT_OK && header->array) {
+  MBI_TRY(mbi_mm_check_sizes(in, header));
+  if (header->array) {
     header->entries = mbi_mm_array_entries(header);
   }
   in->next = p + 1;
   in->line++;
-  return status == MERBIT_OK ? mbi_mm_check_entries(in, header) : status;
+  return mbi_mm_check_entries(in, header);
 }
 
 /* ==== >>market/entry.c  Matrix Market: one line =========================================== */
@@ -15590,14 +15436,11 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const char *p = in->next;
   char quoted[MBI_MM_QUOTE];
   int64_t row, col;
-  merbit_status status = MERBIT_OK;
   if (!r->header.array) {
-    status = mbi_mm_explain_index(in, &p, "row", r->header.rows, &row);
-    if (status == MERBIT_OK) {
-      status = mbi_mm_explain_index(in, &p, "column", r->header.cols, &col);
-    }
-    if (status == MERBIT_OK && !mbi_mm_in_triangle(r, row, col)) {
-      status = mbi_mm_fail(
+    MBI_TRY(mbi_mm_explain_index(in, &p, "row", r->header.rows, &row));
+    MBI_TRY(mbi_mm_explain_index(in, &p, "column", r->header.cols, &col));
+    if (!mbi_mm_in_triangle(r, row, col)) {
+      return mbi_mm_fail(
           in, MERBIT_INVALID_FILE, in->line, "entry (%" PRId64 ", %" PRId64 ") is %s", row, col,
           row == col  ? "on the diagonal, which skew-symmetric files leave out"
           : row < col ? "above the diagonal and earlier ones below it; files with "
@@ -15606,24 +15449,20 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
           "a symmetry have one triangle");
     }
   }
-  if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
+  if (r->header.field != MBI_MM_PATTERN) {
     const int complex = r->header.field == MBI_MM_COMPLEX;
-    status = mbi_mm_explain_value(r, complex ? "real part" : "value", &p);
-    if (status == MERBIT_OK && complex) {
-      status = mbi_mm_explain_value(r, "imaginary part", &p);
+    MBI_TRY(mbi_mm_explain_value(r, complex ? "real part" : "value", &p));
+    if (complex) {
+      MBI_TRY(mbi_mm_explain_value(r, "imaginary part", &p));
     }
   }
-  if (status == MERBIT_OK && r->header.symmetry == MBI_MM_HERMITIAN &&
-      r->header.field == MBI_MM_COMPLEX && *mbi_mm_skip_blanks(p) == '\n') {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-        "%s has an imaginary part on the diagonal, which is real in a " "Hermitian matrix",
-        mbi_mm_quote_line(in->next, quoted));
+  if (r->header.symmetry == MBI_MM_HERMITIAN && r->header.field == MBI_MM_COMPLEX &&
+      *mbi_mm_skip_blanks(p) == '\n') { return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+      "%s has an imaginary part on the diagonal, which is real in a " "Hermitian matrix",
+      mbi_mm_quote_line(in->next, quoted));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-        "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
-  }
-  return status;
+  return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+      "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
 }
 
 /* ==== >>market/read.c  Matrix Market: reader ============================================== */
@@ -15634,15 +15473,13 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
     int64_t capacity, size_t size, const char *what) {
   void *grown;
-  const merbit_status status = mbi_allocate_array(context, capacity, size, what, &grown);
-  if (status == MERBIT_OK) {
-    if (count > 0) {
-      memcpy(grown, *array, (size_t)count * size);
-    }
-    mbi_release(context, *array);
-    *array = grown;
+  MBI_TRY(mbi_allocate_array(context, capacity, size, what, &grown));
+  if (count > 0) {
+    memcpy(grown, *array, (size_t)count * size);
   }
-  return status;
+  mbi_release(context, *array);
+  *array = grown;
+  return MERBIT_OK;
 }
 
 /* Grows the arrays. If the input length is known, it bounds the header's count, which is then
@@ -15652,22 +15489,17 @@ static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
   const size_t index_size = r->wide ? sizeof(int64_t) : sizeof(int32_t);
   int64_t capacity = r->in.total > 0 ? most : 2 * r->capacity + 1024;
-  merbit_status status;
   capacity = capacity < most ? capacity : most;
-  status = mbi_mm_grow_array(context, &r->row_ind, r->count, capacity, index_size,
-      "the rows of a file's entries");
-  if (status == MERBIT_OK) {
-    status = mbi_mm_grow_array(context, &r->col_ind, r->count, capacity, index_size,
-        "the columns of a file's entries");
+  MBI_TRY(mbi_mm_grow_array(context, &r->row_ind, r->count, capacity, index_size,
+      "the rows of a file's entries"));
+  MBI_TRY(mbi_mm_grow_array(context, &r->col_ind, r->count, capacity, index_size,
+      "the columns of a file's entries"));
+  if (r->header.field != MBI_MM_PATTERN) {
+    MBI_TRY(mbi_mm_grow_array(context, &r->values, r->count, capacity, mbi_type_size(r->type),
+        "the values of a file's entries"));
   }
-  if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
-    status = mbi_mm_grow_array(context, &r->values, r->count, capacity, mbi_type_size(r->type),
-        "the values of a file's entries");
-  }
-  if (status == MERBIT_OK) {
-    r->capacity = capacity;
-  }
-  return status;
+  r->capacity = capacity;
+  return MERBIT_OK;
 }
 
 static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
@@ -15764,53 +15596,48 @@ static merbit_status mbi_mm_explain_cut(const mbi_mm_reader *r, int64_t done) {
 static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
   mbi_mm_entry entry = {0, 1, 0, 0};
   int64_t done = 0;
-  merbit_status status = mbi_mm_grow(r);
+  MBI_TRY(mbi_mm_grow(r));
   if (r->header.symmetry == MBI_MM_SKEW) {
     entry.row = 1; /* of an array: its first column begins below the diagonal */
   }
-  while (status == MERBIT_OK && done < r->header.entries) {
+  while (done < r->header.entries) {
     int64_t run;
-    status = mbi_mm_next_line(&r->in);
-    if (status == MERBIT_OK && r->in.next == r->in.end) {
-      status = mbi_mm_fail(&r->in, MERBIT_INVALID_FILE, r->in.line,
-          "the file ends early, after %" PRId64 " of %" PRId64 " entries",
-          done, r->header.entries);
+    MBI_TRY(mbi_mm_next_line(&r->in));
+    if (r->in.next == r->in.end) {
+      return mbi_mm_fail(&r->in, MERBIT_INVALID_FILE, r->in.line,
+          "the file ends early, after %" PRId64 " of %" PRId64 " entries", done,
+          r->header.entries);
     }
-    if (status == MERBIT_OK && r->count + r->each > r->capacity) {
-      status = mbi_mm_grow(r);
+    if (r->count + r->each > r->capacity) {
+      MBI_TRY(mbi_mm_grow(r));
     }
-    if (status == MERBIT_OK) {
-      run = mbi_mm_read_run(r, &entry, r->header.entries - done);
-      done += run;
-      if (run == 0) {
-        const int early = mbi_mm_cut(&r->in) && done + 1 < r->header.entries;
-        status = early ? mbi_mm_explain_cut(r, done) : mbi_mm_explain(r);
-      }
+    run = mbi_mm_read_run(r, &entry, r->header.entries - done);
+    done += run;
+    if (run == 0) {
+      const int early = mbi_mm_cut(&r->in) && done + 1 < r->header.entries;
+      MBI_TRY(early ? mbi_mm_explain_cut(r, done) : mbi_mm_explain(r));
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Checks that only blank lines and comments follow the last entry. */
 static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   mbi_mm_input *in = &r->in;
   char quoted[MBI_MM_QUOTE];
-  merbit_status status = mbi_mm_next_line(in);
-  if (status == MERBIT_OK && in->next != in->end) {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+  MBI_TRY(mbi_mm_next_line(in));
+  if (in->next != in->end) {
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
         "%s follows the last of %" PRId64 " entries",
         mbi_mm_quote_line(in->next, quoted), r->header.entries);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_check_rows(in, &r->header, in->taken);
-  }
-  return status == MERBIT_OK ? mbi_mm_report(in, 0) : status;
+  MBI_TRY(mbi_mm_check_rows(in, &r->header, in->taken));
+  return mbi_mm_report(in, 0);
 }
 
 /* Makes the matrix and adds up duplicates. */
 static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_view view;
-  merbit_status status;
   memset(&view, 0, sizeof view);
   view.format = MERBIT_COO;
   view.value_type = r->type;
@@ -15821,38 +15648,35 @@ static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   view.row_ind = r->row_ind;
   view.col_ind = r->col_ind;
   view.values = r->values;
-  status = mbi_matrix_from_view(r->in.context, &view, 0, matrix);
-  if (status == MERBIT_OK && r->in.desc->keep_half) {
+  MBI_TRY(mbi_matrix_from_view(r->in.context, &view, 0, matrix));
+  if (r->in.desc->keep_half) {
     (*matrix)->view.symmetry = mbi_mm_symmetries[r->header.symmetry];
   }
-  return status;
+  return MERBIT_OK;
+}
+
+/* Reads the whole input: banner, sizes and entries. */
+static merbit_status mbi_mm_read_text(mbi_mm_reader *r) {
+  MBI_TRY(mbi_mm_start(&r->in));
+  MBI_TRY(mbi_mm_read_banner(&r->in, &r->header));
+  MBI_TRY(mbi_mm_read_sizes(&r->in, &r->header));
+  if (r->type == MERBIT_TYPE_DEFAULT) {
+    r->type = r->header.field == MBI_MM_COMPLEX ? MERBIT_C128 : MERBIT_F64;
+  }
+  r->wide = r->header.rows > INT32_MAX;
+  r->each = r->header.symmetry == MBI_MM_GENERAL || r->in.desc->keep_half ? 1 : 2;
+  MBI_TRY(mbi_mm_read_entries(r));
+  return mbi_mm_read_end(r);
 }
 
 static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_context *context = r->in.context;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   void *buffer;
   MBI_TRY(
       mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer));
   r->in.buffer = (char *)buffer;
-  status = mbi_mm_start(&r->in);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_banner(&r->in, &r->header);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_sizes(&r->in, &r->header);
-  }
-  if (status == MERBIT_OK) {
-    if (r->type == MERBIT_TYPE_DEFAULT) {
-      r->type = r->header.field == MBI_MM_COMPLEX ? MERBIT_C128 : MERBIT_F64;
-    }
-    r->wide = r->header.rows > INT32_MAX;
-    r->each = r->header.symmetry == MBI_MM_GENERAL || r->in.desc->keep_half ? 1 : 2;
-    status = mbi_mm_read_entries(r);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_end(r);
-  }
+  status = mbi_mm_read_text(r);
   mbi_release(context, buffer);
   if (status == MERBIT_OK) {
     mbi_mm_tell_large(r);
@@ -15904,11 +15728,8 @@ MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const 
     const merbit_read_desc *desc, merbit_matrix **matrix) {
   mbi_mm_reader reader;
   int file, error;
-  merbit_status status =
-      mbi_mm_reader_create(&reader, context, desc, matrix, path == NULL ? "path" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, path == NULL ? "path" : NULL));
   error = mbi_file_open(path, &file, &reader.in.total);
   if (error != 0) {
     return mbi_fail(context, MERBIT_IO_ERROR, "cannot open %.300s: %s", path, strerror(error));
@@ -16058,11 +15879,10 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-/* Writes the entries in the order of the view's arrays. */
+/* Writes the entries in the order of the view's arrays, and all that waits in the buffer. */
 static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
-  merbit_status status = MERBIT_OK;
-  for (i = 0; i < view->nnz && status == MERBIT_OK; i++) {
+  for (i = 0; i < view->nnz; i++) {
     if (view->format == MERBIT_COO) {
       row = mbi_index_at(view->row_ind, view->index_type, i) - view->base;
     } else {
@@ -16072,10 +15892,10 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
     }
     mbi_mm_put_entry(out, view, row, i);
     if (out->used > MBI_MM_OUTPUT - MBI_MM_LINE) {
-      status = mbi_mm_flush(out);
+      MBI_TRY(mbi_mm_flush(out));
     }
   }
-  return status;
+  return mbi_mm_flush(out);
 }
 
 /* Returns the banner's symmetry. A Hermitian matrix of real values or ones is symmetric. */
@@ -16095,11 +15915,8 @@ static const char *mbi_mm_symmetry_word(const merbit_view *view) {
 
 static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
-  merbit_status status =
-      mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer));
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
   mbi_mm_put_text(out, view->values == NULL                    ? "pattern "
@@ -16109,9 +15926,6 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   mbi_mm_put_whole(out, view->cols, ' ');
   mbi_mm_put_whole(out, view->nnz, '\n');
   status = mbi_mm_write_entries(out, view);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_flush(out);
-  }
   mbi_release(out->context, buffer);
   return status;
 }
@@ -16122,10 +15936,8 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   if (view->format != MERBIT_BSR) {
     return mbi_mm_write_view(out, view);
   }
-  status = mbi_matrix_from_view(out->context, view, 0, &entries);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_write_view(out, &entries->view);
-  }
+  MBI_TRY(mbi_matrix_from_view(out->context, view, 0, &entries));
+  status = mbi_mm_write_view(out, &entries->view);
   merbit_matrix_destroy(entries);
   return status;
 }
@@ -16169,10 +15981,8 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   mbi_mm_output out;
   mbi_replacement replacement;
   int error;
-  merbit_status status = mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
   error = mbi_replacement_begin(&replacement, path);
   if (error == ENOTSUP) {
     return mbi_fail(context, MERBIT_IO_ERROR,
@@ -16712,6 +16522,8 @@ typedef struct mbi_plan_making {
   uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
                          * plan lives as long as one call, and keeps the memory in which a
                          * transpose was made */
+  mbi_arena *arena;     /* the maker's, for the plan's arrays; it outlives the plan. NULL: the
+                         * plan's own */
   int dots;             /* 1: products compute x'A x, if that costs little */
   int stops;            /* 1: products with an epilogue do nothing once its flag is set */
   int interleaved;      /* 1: other kernels run between products (mbi_plan_launches_plainly) */
@@ -16745,7 +16557,7 @@ struct merbit_plan {
   char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
   mbi_plan_making making;
-  mbi_arena arena;
+  mbi_arena arena; /* the plan's own: the memory in which a transpose was made */
   /* CPU */
   const mbi_cpu_method *cpu;
   int tasks;
@@ -16798,6 +16610,34 @@ struct merbit_workspace {
 MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
   return (int)plan->tuning[knob];
 }
+
+/* ---- GPU memory -------------------------------------------------------------------------- */
+
+/* Returns the arena in which the plan's arrays may lie. */
+static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
+  return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
+}
+
+/* Allocates an array of the plan: from its arena while the plan is made, if that has enough
+ * space. */
+MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+    const char *what, mbi_devptr *address) {
+  return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
+}
+
+/* Allocates arrays of the plan as mbi_arena_allocate_parts does. */
+MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+    int count, mbi_devptr *const *parts, const uint64_t *bytes) {
+  return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
+      bytes);
+}
+
+/* Releases an array of the plan. */
+MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+  mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
+}
+
+/* ---- Launches and values ----------------------------------------------------------------- */
 
 /* Returns whether products start only when all earlier work is done. Then they can read x as
  * data that nobody writes, from which most methods gain more than from a dependent launch. */
@@ -19931,32 +19771,25 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   int64_t windows = 0, runs = 0;
   void *memory;
   int task;
-  merbit_status status;
   for (task = 0; task < plan->tasks; task++) {
     sorted->shares[task].window = windows;
     sorted->shares[task].run = runs;
     windows += sorted->shares[task].windows;
     runs += sorted->shares[task].runs;
   }
-  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
-      "the windows of sorted rows", &memory);
+  MBI_TRY(mbi_allocate_array(context, windows, sizeof *sorted->windows,
+      "the windows of sorted rows", &memory));
   sorted->windows = (mbi_sorted_window *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
-        &memory);
-    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
-        "the numbers of sorted rows", &memory);
-    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
-        sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
-    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
-  }
-  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+  MBI_TRY(mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+      &memory));
+  sorted->runs = (mbi_sorted_run *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+      "the numbers of sorted rows", &memory));
+  sorted->row_id = (uint16_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+      sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
+  sorted->col_ind = (int32_t *)memory;
+  return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
 /* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs
@@ -19968,12 +19801,8 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   mbi_sorted_build build;
   void *memory;
   int task, differ = plan->desc.changing_values && plan->values != NULL;
-  merbit_status status =
-      mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
-      "the parts of sorted rows", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, plan->tasks,
+      sizeof *sorted->shares + sizeof *build.differ, "the parts of sorted rows", &memory));
   sorted->shares = (mbi_sorted_share *)memory;
   build.differ = (int *)(void *)(sorted->shares + plan->tasks);
   build.plan = plan;
@@ -19984,18 +19813,15 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   }
   sorted->value = mbi_sorted_first(plan);
   sorted->far_x = x_bytes > MBI_SORTED_FAR;
-  status = mbi_sorted_allocate(plan, differ);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
-  }
-  return status;
+  MBI_TRY(mbi_sorted_allocate(plan, differ));
+  mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  return MERBIT_OK;
 }
 
 /* Takes new plan->values. If they are not all equal, allocates an array for them, which the
  * plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
-  merbit_status status = MERBIT_OK;
   int task, differ = plan->sorted.values != NULL;
   for (task = 0; task < plan->tasks && !differ; task++) {
     differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
@@ -20007,12 +19833,10 @@ MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (plan->sorted.values == NULL) {
-    status = mbi_sorted_allocate_values(plan);
+    MBI_TRY(mbi_sorted_allocate_values(plan));
   }
-  if (status == MERBIT_OK) {
-    mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
-  }
-  return status;
+  mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product =============== */
@@ -21241,16 +21065,14 @@ static void mbi_numa_copy_part(void *argument, int task) {
 static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
     void **to) {
   mbi_numa_copy copy;
-  merbit_status status = mbi_allocate_array(plan->context, plan->csr.nnz, size,
-      "a copy of the matrix on its nodes", to);
-  if (status == MERBIT_OK) {
-    copy.plan = plan;
-    copy.from = (const char *)from;
-    copy.to = (char *)*to;
-    copy.size = size;
-    mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(plan->context, plan->csr.nnz, size,
+      "a copy of the matrix on its nodes", to));
+  copy.plan = plan;
+  copy.from = (const char *)from;
+  copy.to = (char *)*to;
+  copy.size = size;
+  mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
+  return MERBIT_OK;
 }
 
 /* Places the CSR that MERGE reads. */
@@ -21258,26 +21080,21 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
   void *memory;
-  merbit_status status = MERBIT_OK;
   if (!mbi_numa_settle(plan, numa, plan->csr.col_ind, sizeof(int32_t), move) &&
       plan->placed_columns == NULL) {
     plan->placed = MBI_PLACED_COPIED;
-    status = mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory);
-    if (status == MERBIT_OK) {
-      plan->placed_columns = memory;
-      plan->csr.col_ind = memory;
-    }
+    MBI_TRY(mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory));
+    plan->placed_columns = memory;
+    plan->csr.col_ind = memory;
   }
-  if (status == MERBIT_OK && plan->values != NULL &&
-      !mbi_numa_settle(plan, numa, plan->values, size, move) && plan->own_values == NULL) {
+  if (plan->values != NULL && !mbi_numa_settle(plan, numa, plan->values, size, move) &&
+      plan->own_values == NULL) {
     plan->placed = MBI_PLACED_COPIED;
-    status = mbi_numa_copy_array(plan, plan->values, size, &memory);
-    if (status == MERBIT_OK) {
-      plan->own_values = memory;
-      plan->values = memory;
-    }
+    MBI_TRY(mbi_numa_copy_array(plan, plan->values, size, &memory));
+    plan->own_values = memory;
+    plan->values = memory;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Places what the plan's method reads. Called again after new values, which may lie in other
@@ -22014,14 +21831,10 @@ MBI_INTERNAL void mbi_blocks_destroy(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
-  merbit_status status;
   plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
   plan->values = plan->bsr.view.values;
-  status = mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
-      "the chunks of a product of blocks", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
+      "the chunks of a product of blocks", &memory));
   blocks->chunk_index = (int64_t *)memory;
   blocks->chunk_row = blocks->chunk_index + plan->tasks + 1;
   mbi_block_cut(&plan->bsr.view, plan->tasks, blocks->chunk_index, blocks->chunk_row);
@@ -23410,105 +23223,110 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
+/* Fails with the sentence on the first bad entry of device arrays, in which a kernel has found
+ * one. */
+static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
+  merbit_view host;
+  merbit_status status = mbi_view_download(context, view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  mbi_host_view_release(context, &host);
+  MBI_TRY(status);
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+      "the device arrays changed while they were checked; keep them "
+      "unchanged until the plan is destroyed");
+}
+
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
  * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
  * of a transpose, will use it. */
-static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
   uint32_t found = 0;
   int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
-  if (status == MERBIT_OK) {
-    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-    status =
-        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(view->row_ptr);
-    arguments.col_ind = mbi_device_address(view->col_ind);
-    arguments.rows = rows;
-    arguments.cols = view->cols;
-    arguments.nnz = nnz;
-    arguments.bad = csr->scratch;
-    status = mbi_device_launch(context, function, "mbk_arrays_check",
-        mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
-  }
-  if (status == MERBIT_OK && found != 0) {
-    merbit_view host;
-    status = mbi_view_download(context, view, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_view_check_arrays(context, &host);
-    }
-    mbi_host_view_release(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
-          "the device arrays changed while they were checked; keep them "
-          "unchanged until the plan is destroyed");
-    }
-  }
-  return status;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
+  csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
+  MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
+  MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
+  arguments.row_ptr = mbi_device_address(view->row_ptr);
+  arguments.col_ind = mbi_device_address(view->col_ind);
+  arguments.rows = rows;
+  arguments.cols = view->cols;
+  arguments.nnz = nnz;
+  arguments.bad = csr->scratch;
+  MBI_TRY(mbi_device_launch(context, function, "mbk_arrays_check",
+      mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &found, csr->scratch, sizeof found));
+  return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
-        &csr->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    csr->owns_col_ind = 1;
-    csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(view->col_ind);
-    arguments.nnz = nnz;
-    arguments.narrow = csr->col_ind;
-    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
-        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_narrow", &function));
+  MBI_TRY(mbi_plan_allocate(plan, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+      &csr->col_ind));
+  csr->owns_col_ind = 1;
+  csr->bytes += (uint64_t)nnz * sizeof(int32_t);
+  arguments.wide = mbi_device_address(view->col_ind);
+  arguments.nnz = nnz;
+  arguments.narrow = csr->col_ind;
+  return mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
+      MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
-  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
-  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
+  return bytes > 0 ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+      : MERBIT_OK;
 }
 
 /* Uploads `view`, a checked host CSR with 32-bit columns. */
-static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
     mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+  MBI_TRY(mbi_array_upload(plan, view->row_ptr,
       ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
       "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
-  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+  MBI_TRY(mbi_array_upload(plan, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
       &csr->col_ind, &csr->owns_col_ind));
   if (view->values != NULL) {
-    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+    MBI_TRY(mbi_array_upload(plan, view->values, nnz * mbi_type_size(view->value_type),
         "values", csr, &csr->values, &csr->owns_values));
   }
   return MERBIT_OK;
 }
 
+/* Checks the caller's arrays unless `unchecked`, makes columns of 32 bits if theirs have 64,
+ * and waits. */
+static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+    const mbi_program *program, int unchecked, mbi_device_csr *csr) {
+  if (!unchecked) {
+    MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
+  }
+  if (view->index_type == MERBIT_INDEX_64) {
+    MBI_TRY(mbi_device_csr_narrow(plan, view, program, csr));
+  }
+  return mbi_device_synchronize(plan->context, NULL);
+}
+
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */
-static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   const void *arrays[3];
   mbi_program program;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   const int narrow = view->index_type == MERBIT_INDEX_64;
   int i;
   arrays[0] = view->row_ptr;
@@ -23521,38 +23339,24 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
           "GPU; give device pointers, or MERBIT_MEMORY_HOST", arrays[i]);
     }
   }
-  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_types_check_address(context, "view.values", view->value_type, view->values));
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
   if (unchecked && !narrow) {
     return MERBIT_OK;
   }
-  status =
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (!unchecked) {
-    status = mbi_device_csr_check(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK && narrow) {
-    status = mbi_device_csr_narrow(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  MBI_TRY(
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
+  status = mbi_device_csr_prepare(plan, view, &program, unchecked, csr);
   mbi_program_destroy(context, &program);
   return status;
 }
 
 /* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
  * mbi_device_csr_destroy. */
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-    const merbit_view *view, int unchecked, mbi_device_csr *csr) {
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+    int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
@@ -23560,22 +23364,22 @@ MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
   csr->cols = (uint64_t)view->cols;
   csr->nnz = (uint64_t)view->nnz;
   return view->memory == MERBIT_MEMORY_DEVICE
-      ? mbi_device_csr_borrow(context, view, unchecked, csr)
-      : mbi_device_csr_upload(context, view, csr);
+      ? mbi_device_csr_borrow(plan, view, unchecked, csr)
+      : mbi_device_csr_upload(plan, view, csr);
 }
 
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
-    mbi_device_release(context, csr->row_ptr);
+    mbi_plan_release(plan, csr->row_ptr);
   }
   if (csr->owns_col_ind) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
   }
-  mbi_device_release(context, csr->table);
-  mbi_device_release(context, csr->scratch);
+  mbi_plan_release(plan, csr->table);
+  mbi_plan_release(plan, csr->scratch);
 }
 
 /* Returns the bytes of a CSR's columns and values, each read once. */
@@ -23623,27 +23427,27 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 
 /* Releases what products do not need, unless it is small. Call it after the choice, when the
  * method has been created. */
-MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
-    mbi_device_release(context, nonempty->column_counts);
+    mbi_plan_release(plan, nonempty->column_counts);
     nonempty->column_counts = 0;
     nonempty->column_bytes = 0;
   }
   if (nonempty->start_apart) {
-    mbi_device_release(context, nonempty->row_start);
+    mbi_plan_release(plan, nonempty->row_start);
   }
   nonempty->start_apart = 0;
   nonempty->row_start = 0;
-  mbi_program_destroy(context, &nonempty->program);
+  mbi_program_destroy(plan->context, &nonempty->program);
 }
 
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
-  mbi_nonempty_finish(context, nonempty);
-  mbi_device_release(context, nonempty->column_counts);
-  mbi_device_release(context, nonempty->counts);
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+  mbi_nonempty_finish(plan, nonempty);
+  mbi_plan_release(plan, nonempty->column_counts);
+  mbi_plan_release(plan, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* also releases the arrays allocated with
-                                                    * it */
+    mbi_plan_release(plan, nonempty->row_id); /* also releases the arrays allocated with
+                                               * it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
@@ -23651,66 +23455,52 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
 /* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
  * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
  * current. On failure the caller runs mbi_nonempty_destroy. */
-static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-    mbi_nonempty_rows *nonempty) {
+static merbit_status mbi_nonempty_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   void *count = NULL, *offsets = NULL;
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
-  merbit_status status;
   memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
     nonempty->row_start = csr->row_ptr;
     return MERBIT_OK;
   }
   nonempty->blocks = blocks;
-  status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
-      &nonempty->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets);
-  }
+  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
+      &nonempty->program));
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count));
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets));
   nonempty->counts = csr->scratch;
   nonempty->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
-  if (status == MERBIT_OK && nonempty->counts == 0) {
+  if (nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
-        &nonempty->counts);
+    MBI_TRY(
+        mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
   widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
-  }
-  if (status == MERBIT_OK) {
-    count_arguments.row_ptr = csr->row_ptr;
-    count_arguments.rows = rows;
-    count_arguments.counts = nonempty->offsets;
-    count_arguments.longest = longest;
-    count_arguments.widths = widths;
-    status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-        (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments);
-  }
-  if (status == MERBIT_OK) {
-    offsets_arguments.counts = nonempty->offsets;
-    offsets_arguments.blocks = blocks;
-    offsets_arguments.total = total;
-    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-        (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
+  count_arguments.row_ptr = csr->row_ptr;
+  count_arguments.rows = rows;
+  count_arguments.counts = nonempty->offsets;
+  count_arguments.longest = longest;
+  count_arguments.widths = widths;
+  MBI_TRY(mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
+      (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments));
+  offsets_arguments.counts = nonempty->offsets;
+  offsets_arguments.blocks = blocks;
+  offsets_arguments.total = total;
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+      (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments));
+  MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->row_start = csr->row_ptr;
   nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
   nonempty->count = answer[2];
@@ -23735,30 +23525,24 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
   void *sample = NULL;
   mbk_arrays_sample_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* overwrites the sums, which have been read */
-    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
-  }
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample));
+  /* Overwrites the sums, which have been read. */
+  MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
   narrow = nonempty->counts + sizeof answer[0];
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = csr->row_ptr;
-    arguments.col_ind = csr->col_ind;
-    arguments.rows = csr->rows;
-    arguments.nnz = nnz;
-    arguments.shift = shift;
-    arguments.sectors = nonempty->counts;
-    arguments.narrow = narrow;
-    status = mbi_device_launch(
-        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
-        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
-  }
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.rows = csr->rows;
+  arguments.nnz = nnz;
+  arguments.shift = shift;
+  arguments.sectors = nonempty->counts;
+  arguments.narrow = narrow;
+  MBI_TRY(mbi_device_launch(
+      context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+      (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
   nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
-  return status;
+  return MERBIT_OK;
 }
 
 /* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
@@ -23778,15 +23562,13 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL;
   mbk_arrays_columns_arguments arguments;
-  const merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, name, &kernel));
   arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
   arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
   arguments.stride = stride;
   arguments.counts = plan->nonempty.column_counts;
-  return status != MERBIT_OK ? status : mbi_device_launch(context, kernel, name,
-      mbi_arrays_blocks(
-      (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
+  return mbi_device_launch(context, kernel, name,
+      mbi_arrays_blocks((int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
@@ -23799,37 +23581,22 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   void *bin = NULL;
   mbk_arrays_bins_arguments arguments;
   mbi_devptr found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
-  if (status == MERBIT_OK && nonempty->column_counts == 0) {
-    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
+  if (nonempty->column_counts == 0) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "counts of columns", &nonempty->column_counts));
   }
-  if (status == MERBIT_OK) {
-    nonempty->column_bytes = bytes;
-    nonempty->columns_coded = 0;
-    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
-  }
+  nonempty->column_bytes = bytes;
+  nonempty->columns_coded = 0;
+  MBI_TRY(mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL));
   found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_launch_columns(plan);
-  }
-  if (status == MERBIT_OK) {
-    arguments.counts = nonempty->column_counts;
-    arguments.cols = plan->device.cols;
-    arguments.bins = found;
-    status = mbi_device_launch(
-        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
-        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
-  }
-  if (status != MERBIT_OK) {
-    mbi_device_release(context, nonempty->column_counts);
-    nonempty->column_counts = 0;
-    nonempty->column_bytes = 0;
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_launch_columns(plan));
+  arguments.counts = nonempty->column_counts;
+  arguments.cols = plan->device.cols;
+  arguments.bins = found;
+  MBI_TRY(mbi_device_launch(
+      context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+      MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments));
+  return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
 /* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
@@ -23855,10 +23622,17 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
+  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  status = mbi_nonempty_count_columns(plan, bins);
+  if (status != MERBIT_OK) {
+    mbi_plan_release(plan, plan->nonempty.column_counts);
+    plan->nonempty.column_counts = 0;
+    plan->nonempty.column_bytes = 0;
+    return status;
+  }
   mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
   return MERBIT_OK;
 }
@@ -23872,24 +23646,18 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   mbi_devptr answer = plan->nonempty.counts;
   void *kernel = NULL;
   mbk_arrays_blocks_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.col_ind = plan->device.col_ind;
-    arguments.rows = plan->device.rows;
-    arguments.count = count;
-    arguments.step = step;
-    arguments.against = answer;
-    status = mbi_device_launch(context, kernel, "mbk_arrays_blocks",
-        (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
-        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status == MERBIT_OK
-      ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel));
+  MBI_TRY(mbi_device_zero(context, answer, 2 * sizeof *against, NULL));
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.rows = plan->device.rows;
+  arguments.count = count;
+  arguments.step = step;
+  arguments.against = answer;
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+      (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
+      MBI_ARRAYS_THREADS, 0, NULL, &arguments));
+  return mbi_device_download(context, against, answer, 2 * sizeof *against);
 }
 
 /* Sets plan->nonempty.block_rows and block_cols to the largest full blocks, up to 16 x 16, of
@@ -23905,10 +23673,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   }
   plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
-    const merbit_status status = mbi_nonempty_against(plan, count, against);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_nonempty_against(plan, count, against));
     plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
     for (n = 2; n <= 16; n++) {
       plan->nonempty.block_rows = against[0] >> n & 1 ? plan->nonempty.block_rows : n;
@@ -23929,22 +23694,16 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   void *kernel = NULL;
   mbk_arrays_hash_arguments arguments;
   mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, sum, sizeof *hash, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.col_ind = plan->device.col_ind;
-    arguments.rows = plan->device.rows;
-    arguments.nnz = plan->device.nnz;
-    arguments.hash = sum;
-    status =
-        mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
-        MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel));
+  MBI_TRY(mbi_device_zero(context, sum, sizeof *hash, NULL));
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.hash = sum;
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_arrays_hash",
+      mbi_arrays_blocks((int64_t)most), MBI_ARRAYS_THREADS, 0, NULL, &arguments));
+  return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
 /* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
@@ -23955,14 +23714,15 @@ MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
 
 /* Counts the rows for a method unless the choice has counted them. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
-  return plan->nonempty.row_start != 0 ? MERBIT_OK
-      : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
+  return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
 /* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
  * changes. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
-    const mbi_device_csr *csr, mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
@@ -23972,13 +23732,11 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
   mbk_arrays_compact_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
-  }
-  if (status == MERBIT_OK && apart) {
-    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "lists of rows", apart ? 2 : 3, parts, bytes));
+  if (apart) {
+    status = mbi_plan_allocate(plan, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
     arguments.row_ptr = csr->row_ptr;
@@ -23992,9 +23750,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
         256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, row_id);
+    mbi_plan_release(plan, row_id);
     if (apart) {
-      mbi_device_release(context, row_start);
+      mbi_plan_release(plan, row_start);
     }
     return status;
   }
@@ -24194,11 +23952,9 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
     const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = NULL;
-  const merbit_status status =
-      mbi_program_kernel(plan->context, search->program, name, &kernel);
-  return status != MERBIT_OK ? status
-      : mbi_device_launch(plan->context, kernel, name, blocks, 256,
-      (unsigned)shared, NULL, arguments);
+  MBI_TRY(mbi_program_kernel(plan->context, search->program, name, &kernel));
+  return mbi_device_launch(plan->context, kernel, name, blocks, 256, (unsigned)shared, NULL,
+      arguments);
 }
 
 static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
@@ -24216,38 +23972,33 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
-  merbit_status status;
   memset(search, 0, sizeof *search);
   search->program = program;
   search->values = values;
-  status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
-      &search->scratch);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL);
-  }
+  MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
+      &search->scratch));
+  MBI_TRY(mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL));
   keys = MBI_VALUES_AT(search, keys);
   distinct = MBI_VALUES_AT(search, distinct);
   against = MBI_VALUES_AT(search, against);
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = csr->row_ptr;
-    arguments.col_ind = csr->col_ind;
-    arguments.values = search->values;
-    arguments.rows = csr->rows;
-    arguments.nnz = csr->nnz;
-    arguments.wide = plan->type == MERBIT_F64;
-    arguments.keys = keys;
-    arguments.distinct = distinct;
-    arguments.against = against;
-    status = mbi_values_launch(plan, search, "mbk_forms_sample",
-        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
-        MBI_VALUES_SAMPLE_SHARED, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = search->values;
+  arguments.rows = csr->rows;
+  arguments.nnz = csr->nnz;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.keys = keys;
+  arguments.distinct = distinct;
+  arguments.against = against;
+  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_sample",
+      (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
+      MBI_VALUES_SAMPLE_SHARED, &arguments));
+  return mbi_values_answer(plan, search);
 }
 
 MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
-  mbi_device_release(plan->context, search->scratch);
-  mbi_device_release(plan->context, search->columns);
+  mbi_plan_release(plan, search->scratch);
+  mbi_plan_release(plan, search->columns);
 }
 
 /* Checks for all values the forms that one value alone can rule out. */
@@ -24284,20 +24035,17 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
   mbk_forms_changes_arguments arguments;
-  merbit_status status;
   arguments.row_ptr = plan->device.row_ptr;
   arguments.values = search->values;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
   arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
-  status = mbi_values_launch(plan, search, "mbk_forms_changes",
-      mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(plan->context, found, changes, sizeof found);
-  }
+  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_changes",
+      mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments));
+  MBI_TRY(mbi_device_download(plan->context, found, changes, sizeof found));
   search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Computes search->columns, and completes search->against by whether each nonzero has the value
@@ -24308,28 +24056,23 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_columns_arguments columns_arguments;
   mbk_forms_differ_arguments differ_arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
-  }
-  if (status == MERBIT_OK) {
-    columns_arguments.col_ind = plan->device.col_ind;
-    columns_arguments.values = search->values;
-    columns_arguments.nnz = plan->device.nnz;
-    columns_arguments.wide = wide;
-    columns_arguments.by_column = search->columns;
-    status = mbi_values_launch(plan, search, "mbk_forms_columns",
-        mbi_values_blocks(plan->device.nnz), 0, &columns_arguments);
-  }
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "the values of columns", &search->columns));
+  MBI_TRY(mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL));
+  columns_arguments.col_ind = plan->device.col_ind;
+  columns_arguments.values = search->values;
+  columns_arguments.nnz = plan->device.nnz;
+  columns_arguments.wide = wide;
+  columns_arguments.by_column = search->columns;
+  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_columns",
+      mbi_values_blocks(plan->device.nnz), 0, &columns_arguments));
   differ_arguments.col_ind = plan->device.col_ind;
   differ_arguments.values = search->values;
   differ_arguments.nnz = plan->device.nnz;
   differ_arguments.wide = wide;
   differ_arguments.by_column = search->columns;
   differ_arguments.against = against;
-  return status == MERBIT_OK ? mbi_values_launch(plan, search, "mbk_forms_differ",
-      mbi_values_blocks(plan->device.nnz), 0, &differ_arguments) : status;
+  return mbi_values_launch(plan, search, "mbk_forms_differ",
+      mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
 /* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
@@ -24401,66 +24144,63 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   mbk_forms_number_arguments number_arguments;
   mbk_forms_rows_arguments rows_arguments;
   mbk_forms_shorten_arguments shorten_arguments;
-  merbit_status status = MERBIT_OK;
   if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
     return mbi_device_copy(context, stored,
         form == MBI_VALUES_EQUAL ? search->values : search->columns,
         (size_t)mbi_values_bytes(plan, form));
   }
   if (form == MBI_VALUES_TABLE) {
-    status = mbi_values_store_table(plan, search, table);
-    if (status == MERBIT_OK) {
-      number_arguments.values = search->values;
-      number_arguments.nnz = csr->nnz;
-      number_arguments.wide = wide;
-      number_arguments.keys = keys;
-      number_arguments.number = number;
-      number_arguments.shorter = stored;
-      status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
-          MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments);
-    }
+    MBI_TRY(mbi_values_store_table(plan, search, table));
+    number_arguments.values = search->values;
+    number_arguments.nnz = csr->nnz;
+    number_arguments.wide = wide;
+    number_arguments.keys = keys;
+    number_arguments.number = number;
+    number_arguments.shorter = stored;
+    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+        MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments));
   } else if (form == MBI_VALUES_ROW) {
     rows_arguments.row_ptr = csr->row_ptr;
     rows_arguments.values = search->values;
     rows_arguments.rows = csr->rows;
     rows_arguments.wide = wide;
     rows_arguments.by_row = stored;
-    status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
-        &rows_arguments);
+    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+        &rows_arguments));
   } else {
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
     shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
-    status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
-        0, &shorten_arguments);
+    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
+        &shorten_arguments));
   }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  return mbi_device_synchronize(context, NULL);
 }
 
 /* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
   const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
   mbi_devptr stored = 0, table = 0;
-  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
-  if (status == MERBIT_OK && table_bytes > 0) {
-    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "shorter values", &stored));
+  if (table_bytes > 0) {
+    status = mbi_plan_allocate(plan, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
     status = mbi_values_store(plan, search, form, stored, table);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, stored);
-    mbi_device_release(context, table);
+    mbi_plan_release(plan, stored);
+    mbi_plan_release(plan, table);
     return status;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * size;
   }
   csr->values = stored;
@@ -24719,7 +24459,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "lane descriptors", 3, parts, bytes));
   }
   MBI_TRY(mbi_merbit_build(plan, NULL));
   MBI_TRY(mbi_device_synchronize(context, NULL));
@@ -24728,7 +24468,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
+  mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -24740,7 +24480,6 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   mbk_merbit_product_arguments product_arguments;
   mbk_merbit_fixup_arguments fixup_arguments;
-  merbit_status status;
   product_arguments.tile_x = m->tile_x;
   product_arguments.tile_y = m->tile_y;
   product_arguments.lane_desc = m->lane_desc;
@@ -24754,12 +24493,8 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   product_arguments.carry_out = carry_out;
   product_arguments.alpha = mbi_plan_scalar(plan, alpha);
   product_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch(
-      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
-      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+      m->threads, mbi_merbit_product_shared(m, plan->type), stream, &product_arguments));
   fixup_arguments.row_ptr = plan->device.row_ptr;
   fixup_arguments.tile_y = m->tile_y;
   fixup_arguments.carry_first = carries;
@@ -25130,24 +24865,19 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   mbi_scan_preamble(plan, &preamble);
-  status =
-      mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
-      &preamble, &plan->program);
-  if (status == MERBIT_OK && s->whole) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
-    if (status == MERBIT_OK) {
-      status = mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(mbi_program_create(context,
+      s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+      &preamble, &plan->program));
+  if (s->whole) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build));
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
+  } else {
+    MBI_TRY(mbi_scan_kernels(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program,
-        s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
-  }
-  return status != MERBIT_OK ? status : mbi_program_kernel(context, &plan->program,
+  MBI_TRY(mbi_program_kernel(context, &plan->program,
+      s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product));
+  return mbi_program_kernel(context, &plan->program,
       s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
@@ -25181,7 +24911,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
+    MBI_TRY(mbi_nonempty_compact(plan));
   }
   return MERBIT_OK;
 }
@@ -25195,8 +24925,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  MBI_TRY(
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
   plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
       4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
@@ -25231,7 +24960,7 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
+  mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -25324,7 +25053,6 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   mbk_scan_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
   if (s->whole) {
     return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
   }
@@ -25343,13 +25071,13 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(
+    MBI_TRY(mbi_plan_launch(
         plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments);
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments));
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      mbi_plan_start(plan, s->blocks > 0)) : status;
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+      mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -25582,7 +25310,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   mbk_merge_cut_arguments cut_arguments;
   mbk_merge_product_arguments sum_arguments;
   mbk_merge_fixup_arguments fixup_arguments;
-  merbit_status status;
   if (p->chunks == 0) {
     return MERBIT_OK;
   }
@@ -25591,12 +25318,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   cut_arguments.rows = plan->device.rows;
   cut_arguments.nnz = plan->device.nnz;
   cut_arguments.chunks = p->chunks;
-  status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
+  MBI_TRY(mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
       (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments));
   sum_arguments.row_ptr = plan->device.row_ptr;
   sum_arguments.col_ind = plan->device.col_ind;
   sum_arguments.values = plan->device.values;
@@ -25610,11 +25334,11 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   sum_arguments.chunks = p->chunks;
   sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, adds ? p->sum : p->product,
+  MBI_TRY(mbi_plan_launch(plan, adds ? p->sum : p->product,
       adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-      p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
-  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
-    return status;
+      p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments));
+  if (p->chunks == 1) { /* no row crosses chunks */
+    return MERBIT_OK;
   }
   fixup_arguments.row_ptr = plan->device.row_ptr;
   fixup_arguments.chunk_row = carries;
@@ -26002,20 +25726,15 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   void *offsets = NULL;
   mbk_arrays_offsets_arguments arguments;
   uint32_t found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets);
-  if (status == MERBIT_OK) {
-    arguments.counts = array;
-    arguments.blocks = mbi_sliced_of(plan)->slices;
-    arguments.total = total;
-    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-        (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, total, sizeof found);
-  }
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets));
+  arguments.counts = array;
+  arguments.blocks = mbi_sliced_of(plan)->slices;
+  arguments.total = total;
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+      (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
   *sum = found;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Assigns rows to slices, and computes the widths of slices and of their columns. */
@@ -26023,14 +25742,13 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   mbk_sliced_order_arguments order_arguments;
   mbk_sliced_width_arguments width_arguments;
-  merbit_status status;
   order_arguments.row_ptr = plan->device.row_ptr;
   order_arguments.rows = plan->device.rows;
   order_arguments.length = s->length;
   order_arguments.row_id = s->row_id;
-  status = mbi_device_launch(plan->context, s->kernels[0], "mbk_sliced_order",
+  MBI_TRY(mbi_device_launch(plan->context, s->kernels[0], "mbk_sliced_order",
       (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
-      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments);
+      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments));
   width_arguments.row_ptr = plan->device.row_ptr;
   width_arguments.col_ind = plan->device.col_ind;
   width_arguments.length = s->length;
@@ -26039,11 +25757,11 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   width_arguments.width = s->slice_start;
   width_arguments.pages = s->pages;
   width_arguments.column_width = s->column_start;
-  return status != MERBIT_OK ? status : mbi_device_launch(
+  return mbi_device_launch(
       plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
       MBI_SLICED_BUILD_THREADS,
-      (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
-      NULL, &width_arguments);
+      (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)), NULL,
+      &width_arguments);
 }
 
 /* Builds everything but columns and values, and computes their sizes: slots of values, and of
@@ -26055,7 +25773,7 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
       &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
   MBI_TRY(mbi_sliced_order(plan));
   MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
   MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
@@ -26099,8 +25817,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    MBI_TRY(
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
@@ -26113,8 +25830,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->length);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -26402,7 +26119,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
 /* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
     const char *what, mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  MBI_TRY(mbi_plan_allocate(plan, count * sizeof(uint32_t), what, target));
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
@@ -26461,43 +26178,28 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   mbk_binned_count_arguments count_arguments;
   mbk_binned_total_arguments total_arguments;
   mbk_binned_offsets_arguments offsets_arguments;
-  merbit_status status;
   count_arguments.col_ind = plan->device.col_ind;
   count_arguments.nnz = plan->device.nnz;
   count_arguments.strips = strips;
   count_arguments.runs = b->runs;
   count_arguments.part_groups = groups;
-  status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
-      (b->strips + 1) * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_parts(plan, host);
-  }
-  if (status == MERBIT_OK) {
-    total_arguments.runs = b->runs;
-    total_arguments.strips = strips;
-    total_arguments.parts = b->parts;
-    total_arguments.groups = groups;
-    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_strips(plan, host, host + b->strips);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
-  }
+  MBI_TRY(mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
+      (b->strips + 1) * sizeof(uint32_t), &count_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_parts(plan, host));
+  total_arguments.runs = b->runs;
+  total_arguments.strips = strips;
+  total_arguments.parts = b->parts;
+  total_arguments.groups = groups;
+  MBI_TRY(mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_strips(plan, host, host + b->strips));
+  MBI_TRY(mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t)));
   offsets_arguments.runs = b->runs;
   offsets_arguments.strips = strips;
   offsets_arguments.parts = b->parts;
   offsets_arguments.strip_start = groups;
-  return status == MERBIT_OK
-      ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
-      : status;
+  return mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments);
 }
 
 /* Allocates the runs and their order. */
@@ -26510,19 +26212,15 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
-  merbit_status status =
-      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
-        "the items of a plan", &host);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_plan_allocate(plan, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
+  MBI_TRY(mbi_plan_allocate(plan, words * sizeof(uint32_t), "groups of runs", &groups));
+  status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
+      "the items of a plan", &host);
   if (status == MERBIT_OK) {
     status = mbi_binned_place(plan, groups, (uint32_t *)host);
   }
-  mbi_device_release(context, groups);
+  mbi_plan_release(plan, groups);
   mbi_release(context, host);
   return status;
 }
@@ -26558,23 +26256,17 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   const uint64_t value_bytes = mbi_value_bytes(plan);
   const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t streams =
+      slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
       b->groups * sizeof(uint32_t), places};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the matrix in strips", 4, parts, bytes));
   /* The last tile's words are all loaded, also those without a nonzero. */
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
-  }
-  if (status == MERBIT_OK) {
-    const uint64_t streams =
-        slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
-    plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
-    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
-    status = mbi_binned_fill(plan, 0);
-  }
-  return status;
+  MBI_TRY(mbi_device_zero(context, b->places + places - last, (size_t)last, NULL));
+  plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
+  plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
+  return mbi_binned_fill(plan, 0);
 }
 
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
@@ -26597,10 +26289,10 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
 
 static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  mbi_device_release(plan->context, b->runs);
-  mbi_device_release(plan->context, b->part_start);
-  mbi_device_release(plan->context, b->item_list);
-  mbi_device_release(plan->context, b->strip_col);
+  mbi_plan_release(plan, b->runs);
+  mbi_plan_release(plan, b->part_start);
+  mbi_plan_release(plan, b->item_list);
+  mbi_plan_release(plan, b->strip_col);
   mbi_scan_destroy(plan);
 }
 
@@ -26623,7 +26315,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   mbk_binned_multiply_arguments multiply_arguments;
   mbk_binned_sum_arguments sum_arguments;
-  merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
@@ -26637,12 +26328,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   multiply_arguments.products = products;
   multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
   multiply_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how));
   sum_arguments.part_start = b->part_start;
   sum_arguments.products = products;
   sum_arguments.places = b->places;
@@ -26657,11 +26345,11 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   sum_arguments.tiles = s->tiles;
   sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN) : status;
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how));
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+      overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -27007,22 +26695,17 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
-  const int upload = t->mask_words == 0;
   mbk_bsr_masks_arguments arguments;
-  merbit_status status =
-      upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
-      : MERBIT_OK;
-  if (status == MERBIT_OK && upload) {
-    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
+  if (t->mask_words == 0) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", &t->mask_words));
+    MBI_TRY(mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
-  }
+  MBI_TRY(mbi_plan_allocate(plan, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks));
   arguments.mask_words = t->mask_words;
   arguments.blocks = plan->device.nnz;
   arguments.tiles = t->tiles;
   arguments.masks = t->masks;
-  return status != MERBIT_OK ? status : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+  return mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
       t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
@@ -27035,7 +26718,6 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
   mbk_bsr_fill_arguments arguments;
-  merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
@@ -27043,18 +26725,16 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
-  status =
-      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  if (status == MERBIT_OK && csr->owns_values) {
-    mbi_device_release(context, csr->values);
+  MBI_TRY(mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16,
+      &arguments));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  if (csr->owns_values) {
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= entries * size;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Sets plan->device.values, borrowed or uploaded. */
@@ -27067,8 +26747,8 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (view->memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
-        "blocks", csr, &csr->values, &csr->owns_values);
+    return mbi_array_upload(plan, view->values, entries * mbi_type_size(plan->type), "blocks",
+        csr, &csr->values, &csr->owns_values);
   }
   if (!mbi_device_owns(context, view->values)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -27081,17 +26761,16 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 
 static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
   const uint64_t words = t->words * sizeof(uint32_t);
   const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
-  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
-  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  MBI_TRY(mbi_plan_allocate(plan, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_plan_allocate(plan, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_plan_allocate(plan, columns, "block columns", &t->columns));
   if (packs > 0) {
-    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
+    MBI_TRY(mbi_plan_allocate(plan, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -27126,12 +26805,12 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  mbi_device_release(plan->context, t->row_ends);
-  mbi_device_release(plan->context, t->slot_row);
-  mbi_device_release(plan->context, t->columns);
-  mbi_device_release(plan->context, t->mask_words);
-  mbi_device_release(plan->context, t->masks);
-  mbi_device_release(plan->context, t->packs);
+  mbi_plan_release(plan, t->row_ends);
+  mbi_plan_release(plan, t->slot_row);
+  mbi_plan_release(plan, t->columns);
+  mbi_plan_release(plan, t->mask_words);
+  mbi_plan_release(plan, t->masks);
+  mbi_plan_release(plan, t->packs);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -27170,7 +26849,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
-  merbit_status status;
   arguments.row_ends = t->row_ends;
   arguments.slot_row = t->slot_row;
   arguments.row_id = plan->nonempty.row_id;
@@ -27186,10 +26864,9 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-      t->threads, 0, stream, &arguments);
-  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
-      : status;
+  MBI_TRY(mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
+      t->threads, 0, stream, &arguments));
+  return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -27795,12 +27472,6 @@ MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) 
   memset(f, 0, sizeof *f);
 }
 
-static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_t size,
-    const char *what, merbit_status status, void **array) {
-  return status == MERBIT_OK ? mbi_allocate_array(context, (int64_t)count, size, what, array)
-      : status;
-}
-
 /* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
@@ -27816,48 +27487,41 @@ MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi
 }
 
 static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
-  merbit_status status = mbi_cb_check_sizes(context, b);
-  void *keys = NULL, *spare = NULL, *strips = NULL;
-  const uint64_t nnz = (uint64_t)b->from->nnz;
-  status = mbi_cb_array(context, nnz, sizeof *b->keys, "keys of nonzeros", status, &keys);
-  status = mbi_cb_array(context, nnz, sizeof *b->spare, "keys being sorted", status, &spare);
-  status = mbi_cb_array(context, 2 * b->strips, sizeof *b->strip[0], "strips of 16 rows",
-      status, &strips);
-  b->keys = (uint64_t *)keys;
-  b->spare = (uint64_t *)spare;
-  b->strip[0] = (mbi_cb_strip *)strips;
-  b->strip[1] = b->strip[0] + (status == MERBIT_OK ? b->strips : 0);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
-    mbi_cb_place(b);
-  }
-  return status;
+  const int64_t nnz = b->from->nnz;
+  void *memory = NULL;
+  MBI_TRY(mbi_cb_check_sizes(context, b));
+  MBI_TRY(mbi_allocate_array(context, nnz, sizeof *b->keys, "keys of nonzeros", &memory));
+  b->keys = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, nnz, sizeof *b->spare, "keys being sorted", &memory));
+  b->spare = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)(2 * b->strips), sizeof *b->strip[0],
+      "strips of 16 rows", &memory));
+  b->strip[0] = (mbi_cb_strip *)memory;
+  b->strip[1] = b->strip[0] + b->strips;
+  mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
+  mbi_cb_place(b);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
-  void *words = NULL, *first = NULL, *data = NULL;
-  merbit_status status = MERBIT_OK;
-  status =
-      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 8, "words of blocks", status, &words);
-  status =
-      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 4, "columns of blocks", status, &first);
-  status = mbi_cb_array(context, f->data_bytes, 1, "data of blocks", status, &data);
-  f->words = (uint64_t *)words;
-  f->first = (uint32_t *)first;
-  f->data = (unsigned char *)data;
-  if (status == MERBIT_OK) {
-    memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
-    memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
-    mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
-  }
-  return status;
+  const int64_t blocks = (int64_t)(f->blocks + MBI_CB_SPARE);
+  void *memory = NULL;
+  MBI_TRY(mbi_allocate_array(context, blocks, 8, "words of blocks", &memory));
+  f->words = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, blocks, 4, "columns of blocks", &memory));
+  f->first = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->data_bytes, 1, "data of blocks", &memory));
+  f->data = (unsigned char *)memory;
+  memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
+  memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
+  mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
-  void *task_block = NULL, *task_target = NULL, *split_strip = NULL, *split_part = NULL;
-  merbit_status status = MERBIT_OK;
+  void *memory = NULL;
   mbi_cb_survey(f, b->options);
   mbi_cb_deal(f, b->strips, 0);
   if (f->parts >= MBI_CB_PART) {
@@ -27865,18 +27529,23 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
         " parts of strips are too many for MERBIT_METHOD_CB; use another plan_desc.method",
         f->parts);
   }
-  status = mbi_cb_array(context, f->tasks + 1, 8, "tasks", status, &task_block);
-  status = mbi_cb_array(context, f->tasks, 4, "targets of tasks", status, &task_target);
-  status = mbi_cb_array(context, f->splits, 4, "strips in parts", status, &split_strip);
-  status = mbi_cb_array(context, f->splits + 1, 4, "parts of strips", status, &split_part);
-  f->task_block = (uint64_t *)task_block;
-  f->task_target = (uint32_t *)task_target;
-  f->split_strip = (uint32_t *)split_strip;
-  f->split_part = (uint32_t *)split_part;
-  if (status == MERBIT_OK) {
-    mbi_cb_deal(f, b->strips, 1);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->tasks + 1, 8, "tasks", &memory));
+  f->task_block = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->tasks, 4, "targets of tasks", &memory));
+  f->task_target = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->splits, 4, "strips in parts", &memory));
+  f->split_strip = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->splits + 1, 4, "parts of strips", &memory));
+  f->split_part = (uint32_t *)memory;
+  mbi_cb_deal(f, b->strips, 1);
+  return MERBIT_OK;
+}
+
+/* Fills b->format. The caller releases the arrays of `b`. */
+static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *b) {
+  MBI_TRY(mbi_cb_count(context, b));
+  MBI_TRY(mbi_cb_fill(context, b));
+  return mbi_cb_balance(context, b);
 }
 
 /* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
@@ -27896,13 +27565,7 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
   b.strips = ((uint64_t)from->rows + MBI_CB_SIDE - 1) / MBI_CB_SIDE;
   b.tasks = mbi_share_tasks(context, from->rows + 8 * from->nnz);
   b.format = format;
-  status = mbi_cb_count(context, &b);
-  if (status == MERBIT_OK) {
-    status = mbi_cb_fill(context, &b);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_cb_balance(context, &b);
-  }
+  status = mbi_cb_build_format(context, &b);
   mbi_release(context, b.keys);
   mbi_release(context, b.spare);
   mbi_release(context, b.strip[0]);
@@ -28001,10 +27664,11 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
-  merbit_status status = mbi_cb_options_take(plan, &options);
+  merbit_status status;
   memset(format, 0, sizeof *format);
-  if (status != MERBIT_OK || plan->device.rows == 0) {
-    return status;
+  MBI_TRY(mbi_cb_options_take(plan, &options));
+  if (plan->device.rows == 0) {
+    return MERBIT_OK;
   }
   status = mbi_cb_host_take(plan, &host);
   if (status == MERBIT_OK) {
@@ -28018,36 +27682,29 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 /* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
  * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-    const char *what, merbit_status status, mbi_devptr *target) {
+    const char *what, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, padded, what, target);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes += padded;
-    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
-  }
-  return status;
+  MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
+  plan->schedule_bytes += padded;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
-  merbit_status status = MERBIT_OK;
-  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
-  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
-  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
-  status =
-      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
-  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
-      &cb->task_target);
+  MBI_TRY(mbi_cb_upload(plan, f->words, blocks * 8, "blocks", &cb->words));
+  MBI_TRY(mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", &cb->first));
+  MBI_TRY(mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", &cb->data));
+  MBI_TRY(mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", &cb->task_block));
+  MBI_TRY(
+      mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", &cb->task_target));
   plan->stream_bytes =
       plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
   if (f->splits > 0) {
-    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
-        &cb->split_strip);
-    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
-        &cb->split_part);
+    MBI_TRY(mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts",
+        &cb->split_strip));
+    MBI_TRY(mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips",
+        &cb->split_part));
   }
   cb->aggregated = f->aggregated;
   cb->limit = f->limit;
@@ -28057,7 +27714,7 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
   cb->splits = f->splits;
   cb->data_bytes = f->data_bytes;
   memcpy(cb->forms, f->forms, sizeof cb->forms);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -28119,13 +27776,13 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
 
 static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
-  mbi_device_release(plan->context, cb->words);
-  mbi_device_release(plan->context, cb->first);
-  mbi_device_release(plan->context, cb->data);
-  mbi_device_release(plan->context, cb->task_block);
-  mbi_device_release(plan->context, cb->task_target);
-  mbi_device_release(plan->context, cb->split_strip);
-  mbi_device_release(plan->context, cb->split_part);
+  mbi_plan_release(plan, cb->words);
+  mbi_plan_release(plan, cb->first);
+  mbi_plan_release(plan, cb->data);
+  mbi_plan_release(plan, cb->task_block);
+  mbi_plan_release(plan, cb->task_target);
+  mbi_plan_release(plan, cb->split_strip);
+  mbi_plan_release(plan, cb->split_part);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -28157,7 +27814,6 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
   mbk_cb_product_arguments arguments;
-  merbit_status status;
   arguments.task_block = cb->task_block;
   arguments.task_target = cb->task_target;
   arguments.words = cb->words;
@@ -28172,11 +27828,11 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments.tasks = cb->tasks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
+  MBI_TRY(mbi_plan_launch(plan, cb->product, "mbk_cb_product",
       (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream, &arguments);
-  return status == MERBIT_OK && cb->splits > 0
-      ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream) : status;
+      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream, &arguments));
+  return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
+      : MERBIT_OK;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -28349,32 +28005,26 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
   mbk_hubs_encode_arguments encode_arguments;
-  merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
   plan->nonempty.columns_coded = 1;
-  if (status == MERBIT_OK) {
-    assign_arguments.counts = plan->nonempty.column_counts;
-    assign_arguments.cols = plan->device.cols;
-    assign_arguments.least = least;
-    assign_arguments.room = room;
-    assign_arguments.code = code;
-    assign_arguments.hub_col = h->hub_col;
-    assign_arguments.taken = taken;
-    status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
-        (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, &assign_arguments);
-  }
-  if (status == MERBIT_OK) {
-    encode_arguments.col_ind = plan->device.col_ind;
-    encode_arguments.nnz = plan->device.nnz;
-    encode_arguments.code = code;
-    encode_arguments.codes = h->codes;
-    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
-        mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, &encode_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
-    h->count = h->count < room ? h->count : room;
-  }
-  return status;
+  MBI_TRY(mbi_device_zero(context, taken, sizeof h->count, NULL));
+  assign_arguments.counts = plan->nonempty.column_counts;
+  assign_arguments.cols = plan->device.cols;
+  assign_arguments.least = least;
+  assign_arguments.room = room;
+  assign_arguments.code = code;
+  assign_arguments.hub_col = h->hub_col;
+  assign_arguments.taken = taken;
+  MBI_TRY(mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+      (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, &assign_arguments));
+  encode_arguments.col_ind = plan->device.col_ind;
+  encode_arguments.nnz = plan->device.nnz;
+  encode_arguments.code = code;
+  encode_arguments.codes = h->codes;
+  MBI_TRY(mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
+      mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL, &encode_arguments));
+  MBI_TRY(mbi_device_download(context, &h->count, taken, sizeof h->count));
+  h->count = h->count < room ? h->count : room;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
@@ -28393,7 +28043,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
     const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
-    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "columns by codes", 2, parts, bytes));
   }
   if (plan->device.nnz > 0) {
     MBI_TRY(mbi_hubs_encode(plan));
@@ -28404,7 +28054,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
+  mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
 
@@ -28415,7 +28065,6 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbk_hubs_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
   if (s->blocks > 0) {
     arguments.row_ends = s->row_ends;
     arguments.tile_row = s->tile_row;
@@ -28433,12 +28082,12 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
+    MBI_TRY(mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
         adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-        s->threads, mbi_hubs_shared(plan, adds), stream, &arguments);
+        s->threads, mbi_hubs_shared(plan, adds), stream, &arguments));
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-      mbi_plan_start(plan, s->blocks > 0)) : status;
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+      mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -28907,7 +28556,6 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr tails = carries + s->tiles * (uint64_t)m->width * size;
   const int packed =
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
-  merbit_status status = MERBIT_OK;
   mbk_many_product_arguments product_arguments;
   mbk_many_fixup_arguments fixup_arguments;
   if (m->staged > 0) {
@@ -28929,12 +28577,12 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     product_arguments.tiles = s->tiles;
     product_arguments.alpha = mbi_plan_scalar(plan, alpha);
     product_arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, packed ? s->product : m->loose,
+    MBI_TRY(mbi_plan_launch(plan, packed ? s->product : m->loose,
         packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
-        m->threads, m->shared, stream, &product_arguments);
+        m->threads, m->shared, stream, &product_arguments));
   }
-  if (status != MERBIT_OK || s->fixup_blocks == 0) {
-    return status;
+  if (s->fixup_blocks == 0) {
+    return MERBIT_OK;
   }
   if (mbi_many_copies(plan)) {
     alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;
@@ -29040,15 +28688,13 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
 /* Builds the method's form of the matrix in plan->device. On failure the caller runs
  * mbi_method_destroy. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
-  merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
-      "the state of a method", &plan->state);
-  if (status == MERBIT_OK) {
-    memset(plan->state, 0, plan->cuda->state_bytes);
-    status = plan->cuda->create(plan);
-  }
-  return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
+      "the state of a method", &plan->state));
+  memset(plan->state, 0, plan->cuda->state_bytes);
+  MBI_TRY(plan->cuda->create(plan));
+  return plan->device.form == MBI_VALUES_COLUMN
       ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale", &plan->scale)
-      : status;
+      : MERBIT_OK;
 }
 
 /* Releases what mbi_method_create made. The plan may then take another method. */
@@ -29062,7 +28708,6 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
 /* Computes y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
-  merbit_status status = MERBIT_OK;
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
     mbk_values_scale_arguments arguments;
@@ -29072,12 +28717,11 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
     arguments.scaled = scaled;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-        mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments);
+    MBI_TRY(mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
+        mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments));
     x = scaled;
   }
-  return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
-      : status;
+  return plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream);
 }
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
@@ -29135,11 +28779,11 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  MBI_TRY(mbi_plan_allocate(plan, csr->bytes, "offsets of blocks", &csr->row_ptr));
   {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
+    MBI_TRY(mbi_plan_allocate(plan, columns, "columns of blocks", &csr->col_ind));
   }
   return MERBIT_OK;
 }
@@ -29184,17 +28828,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
   mbk_full_blocks_values_arguments arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  csr->owns_values = 0;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.values = from;
   arguments.rows = rows;
   arguments.blocks = csr->values;
-  return status != MERBIT_OK ? status
-      : mbi_device_launch(plan->context, plan->extracted.kernels[1],
-      "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
+      (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
 /* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
@@ -29211,12 +28854,12 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   }
   /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
-    mbi_device_release(plan->context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
   }
-  mbi_device_release(plan->context, from);
+  mbi_plan_release(plan, from);
   return status;
 }
 
@@ -29227,21 +28870,20 @@ MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
 /* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
     csr->col_ind = 0;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * mbi_type_size(plan->type);
   }
   csr->owns_values = 0;
   csr->values = 0;
-  mbi_nonempty_destroy(context, &plan->extracted.nonempty);
+  mbi_nonempty_destroy(plan, &plan->extracted.nonempty);
   plan->device.bytes += csr->bytes;
 }
 
@@ -29264,8 +28906,8 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
-  mbi_nonempty_destroy(plan->context, &plan->nonempty);
-  mbi_device_csr_destroy(plan->context, &plan->device);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_device_csr_destroy(plan, &plan->device);
   plan->device = full->csr;
   plan->nonempty = full->nonempty;
   memset(&plan->bsr, 0, sizeof plan->bsr);
@@ -29462,18 +29104,17 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
   const uint64_t bytes = stored * mbi_type_size(plan->type);
-  const merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
-  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
-      stored == (uint64_t)plan->bsr.entries ? status
+  csr->owns_values = 0;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
+  return plan->bsr.mask_words > 0 || stored == (uint64_t)plan->bsr.entries ? MERBIT_OK
       : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
 static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
-  const merbit_status status = mbi_extract_allocate_values(plan);
-  return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
+  MBI_TRY(mbi_extract_allocate_values(plan));
+  return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
 
 MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
@@ -29489,20 +29130,18 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
-  merbit_status status;
   sums_arguments.sums = c->sums;
   sums_arguments.chunks = chunks;
-  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-      "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, &sums_arguments);
+  MBI_TRY(mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+      "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, &sums_arguments));
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
   offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
-  return status == MERBIT_OK
-      ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
-      "mbk_extract_offsets", (int64_t)chunks, 256,
-      8 * sizeof(uint64_t), NULL, &offsets_arguments) : status;
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
+      "mbk_extract_offsets", (int64_t)chunks, 256, 8 * sizeof(uint64_t),
+      NULL, &offsets_arguments);
 }
 
 /* Makes plan->device and plan->bsr from the counted blocks. */
@@ -29521,7 +29160,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   plan->bsr.mask_words = words;
   MBI_TRY(mbi_extract_offsets(c));
   if (words > 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks));
   }
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
@@ -29537,13 +29176,12 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
 /* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
-  merbit_context *context = c->plan->context;
+  merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  MBI_TRY(
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
-  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
-  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_plan_allocate(plan, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_plan_allocate(plan, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(plan->context, c->sums, (size_t)sums, NULL));
   MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
@@ -29552,7 +29190,6 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
-  merbit_status status = MERBIT_OK;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = c->plan->desc.block_rows;
   shape.block_cols = c->plan->desc.block_cols;
@@ -29567,39 +29204,34 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
     single.block_rows = single.block_cols = 1;
-    status = mbi_extract_count_all(c, &single, 1, 0, tally);
-    if (status != MERBIT_OK || tally->descends != 0) {
-      return status;
+    MBI_TRY(mbi_extract_count_all(c, &single, 1, 0, tally));
+    if (tally->descends != 0) {
+      return MERBIT_OK;
     }
     if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
-    status = mbi_extract_find(c, &shape);
+    MBI_TRY(mbi_extract_find(c, &shape));
   }
-  return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
+  return mbi_extract_build(c, &shape, tally);
 }
 
 /* Makes the blocks on the host, where the rows are sorted. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
-  merbit_status status;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
   mbi_extracted_destroy(plan);
-  mbi_device_csr_destroy(context, &plan->device);
+  mbi_device_csr_destroy(plan, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
-  status = mbi_format_blocks_on_host(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_format_blocks_on_host(plan));
   places = mbi_block_frame(&plan->bsr.view);
-  status = mbi_device_csr_create(context, &places, 1, &plan->device);
-  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+  MBI_TRY(mbi_device_csr_create(plan, &places, 1, &plan->device));
+  return mbi_bsr_create(plan);
 }
 
 MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -29607,20 +29239,14 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   c.plan = plan;
   mbi_extracted_enter(plan);
   plan->extracted.by_shape = 1;
-  status = mbi_extract_specialise(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
-        "counts of shapes", &c.answers);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_all(&c, &tally);
-  }
-  mbi_device_release(context, c.answers);
-  mbi_device_release(context, c.counts);
-  mbi_device_release(context, c.sums);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_extract_specialise(plan));
+  MBI_TRY(mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
+      &c.answers));
+  status = mbi_extract_all(&c, &tally);
+  mbi_plan_release(plan, c.answers);
+  mbi_plan_release(plan, c.counts);
+  mbi_plan_release(plan, c.sums);
+  MBI_TRY(status);
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
@@ -29708,14 +29334,10 @@ MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   int64_t at = csr->rows;
   void *memory;
   int task;
-  merbit_status status;
   plan->values = csr->values;
   plan->tasks = mbi_merge_tasks(plan->context, csr);
-  status = mbi_allocate_array(plan->context, 3 * (plan->tasks + 1), sizeof(int64_t),
-      "the tasks of a triangle", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(plan->context, 3 * (plan->tasks + 1), sizeof(int64_t),
+      "the tasks of a triangle", &memory));
   plan->symmetric.parts = (int64_t *)memory;
   for (task = 0; task <= plan->tasks; task++) {
     const int64_t row = mbi_share_rows(csr, plan->tasks, task);
@@ -30386,7 +30008,6 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   static const void *const none[2] = {NULL, NULL};
   const void *alpha = one, *beta = zero;
   const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
-  merbit_status status = MERBIT_OK;
   int round, i;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     alpha = beta = none;
@@ -30395,20 +30016,18 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
     beta = zero_f32;
   }
   *seconds = HUGE_VAL;
-  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+  for (round = 0; round <= MBI_MEASURE_ROUNDS; round++) {
     const int products = round == 0 ? 1 : batch; /* the first one warms up */
     const double start = mbi_seconds();
     double taken;
-    for (i = 0; i < products && status == MERBIT_OK; i++) {
-      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
+    for (i = 0; i < products; i++) {
+      MBI_TRY(mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL));
     }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(plan->context, NULL);
-    }
+    MBI_TRY(mbi_device_synchronize(plan->context, NULL));
     taken = (mbi_seconds() - start) / products;
     *seconds = round > 0 && taken < *seconds ? taken : *seconds;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Sets SCAN's knob `whole`. plan_desc.tuning has set none, since AUTO takes none. */
@@ -30427,12 +30046,12 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   mbi_measure_take_whole(plan, candidate->whole);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
+    status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
-  mbi_device_release(context, carries);
+  mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
@@ -30452,14 +30071,13 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   const uint64_t bytes = x_bytes + plan->device.rows * size;
   mbi_devptr vectors = 0;
   int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "vectors to measure", &vectors));
+  status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
   for (i = 0; i < count && status == MERBIT_OK; i++) {
     status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
   }
-  mbi_device_release(context, vectors);
+  mbi_plan_release(plan, vectors);
   return status;
 }
 
@@ -30470,22 +30088,18 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
-  merbit_status status = mbi_nonempty_hash(plan, &hash);
   *key = NULL;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
-  }
-  if (status == MERBIT_OK) {
-    *key = (char *)room;
-    *size = (size_t)snprintf(*key, 1024,
-                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
-                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
-                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
-                             context->device.name, context->device.multiprocessors,
-                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
-                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_hash(plan, &hash));
+  MBI_TRY(mbi_allocate_array(context, 1024, 1, "the key of a choice", &room));
+  *key = (char *)room;
+  *size = (size_t)snprintf(*key, 1024,
+                           "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+                           " nonzeros, %016" PRIx64 ", base %d, %s, %s",
+                           MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
+                           context->device.name, context->device.multiprocessors,
+                           plan->device.rows, plan->device.cols, plan->device.nnz, hash,
+                           plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
+  return MERBIT_OK;
 }
 
 /* Returns whether an answer from disk could have been written by this version. */
@@ -30543,10 +30157,8 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   char *key = NULL;
   size_t key_size = 0;
   int recalled;
-  merbit_status status = mbi_measure_key(plan, &key, &key_size);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_measure_key(plan, &key, &key_size));
   recalled = mbi_measure_recall(plan, key, key_size, &answer);
   if (!recalled) {
     const int count = mbi_measure_candidates(plan, candidates);
@@ -30703,7 +30315,8 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
-  merbit_status status;
+  merbit_status status = MERBIT_OK;
+  double gathers;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
@@ -30712,23 +30325,21 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
-    status = mbi_nonempty_blocks(plan);
+  MBI_TRY(mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty));
+  if (plan->desc.expected_calls <= MBI_MAKING_FORM) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
-    const double gathers =
-        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
-    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_scan_cost(plan)) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
-    }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
-      char reason[384];
-      mbi_error_clear(plan->context, reason, sizeof reason);
-      mbi_log(plan->context, "columns are not counted: %s", reason);
-      status = MERBIT_OK;
-    }
+  MBI_TRY(mbi_nonempty_blocks(plan));
+  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+  if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
+      3 * gathers > mbi_scan_cost(plan)) {
+    status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
+  }
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
+    char reason[384];
+    mbi_error_clear(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "columns are not counted: %s", reason);
+    return MERBIT_OK;
   }
   return status;
 }
@@ -30792,7 +30403,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
-  mbi_nonempty_finish(plan->context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }
 
@@ -30855,7 +30466,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
     mbi_extracted_let_go(plan);
   }
-  mbi_nonempty_finish(context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }
 
@@ -30910,13 +30521,8 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   const double start = mbi_seconds();
   merbit_matrix *made = NULL;
   void *places = NULL;
-  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_permute(context, from, r->order, &made, &places);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_order_create(context, from, plan->desc.reordering, &r->order));
+  MBI_TRY(mbi_matrix_permute(context, from, r->order, &made, &places));
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
   if (r->places != NULL) { /* the places of a transpose */
@@ -30982,10 +30588,9 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_devptr *target) {
-  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
-  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-      : status;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
+  plan->reorder.bytes += bytes;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 /* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
@@ -31029,8 +30634,8 @@ MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
-  mbi_device_release(plan->context, r->device_order);
-  mbi_device_release(plan->context, r->device_places);
+  mbi_plan_release(plan, r->device_order);
+  mbi_plan_release(plan, r->device_places);
   mbi_program_destroy(plan->context, &r->program);
   memset(r->kernels, 0, sizeof r->kernels);
   r->device_order = r->device_places = 0;
@@ -31061,9 +30666,9 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
  * return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
     mbi_devptr to) {
-  const merbit_status status =
-      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  MBI_TRY(
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL));
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
@@ -31230,60 +30835,58 @@ static void mbi_symmetric_release(merbit_plan *plan) {
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
-  merbit_status status = MERBIT_OK;
   if (!fits) {
-    status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-        &half->places);
+    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
+        &half->places));
     half->full.symmetry = host->symmetry;
   }
-  if (status == MERBIT_OK) {
-    half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
-  }
-  if (status == MERBIT_OK && !half->direct && !fits) {
+  half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
+  if (!half->direct && !fits) {
     mbi_symmetric_release(plan);
   }
-  return status;
+  return MERBIT_OK;
+}
+
+/* Sets plan->symmetric from the triangle `host`. */
+static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
+  mbi_symmetric *half = &plan->symmetric;
+  int64_t first[4];
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
+  }
+  (void)mbi_triangle_find(plan->context, host, first);
+  half->upper = first[MBI_ABOVE] < host->nnz;
+  if (mbi_symmetric_may_do(plan)) {
+    MBI_TRY(mbi_symmetric_take_lower(plan, host));
+  }
+  return half->direct ? MERBIT_OK
+      : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
+      &half->full, &half->places);
 }
 
 /* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
  * check. */
 MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  int64_t first[4];
-  merbit_status status = MERBIT_OK;
+  merbit_view host;
+  merbit_status status;
   if (!mbi_view_is_triangle(&plan->given)) {
     return MERBIT_OK;
   }
   half->view = plan->given;
   half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+  if (plan->given.memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(plan->context, &plan->given, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_symmetric_take(plan, &host);
+    }
+    mbi_host_view_release(plan->context, &host);
+  } else {
+    status = mbi_symmetric_take(plan, &plan->given);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    (void)mbi_triangle_find(context, &host, first);
-    half->upper = first[MBI_ABOVE] < host.nnz;
-  }
-  if (status == MERBIT_OK && mbi_symmetric_may_do(plan)) {
-    status = mbi_symmetric_take_lower(plan, &host);
-  }
-  if (status == MERBIT_OK && !half->direct) {
-    status = mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full,
-        &half->places);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(status);
   if (half->full.row_ptr != NULL) {
     plan->given = plan->view = half->full;
   }
@@ -31366,45 +30969,37 @@ static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
 }
 
 static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
-  merbit_context *context = plan->context;
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
   const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
   mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
   const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
-  to->owns_row_ptr = status == MERBIT_OK;
-  /* An allocation of its own: extraction of blocks releases it. */
-  if (status == MERBIT_OK && value > 0) {
-    status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
-    to->owns_col_ind = status == MERBIT_OK;
-  }
-  t->rows[t->last] = to->col_ind;
-  if (status == MERBIT_OK && value > 0) {
-    status = mbi_device_allocate(context, nnz * value, "values", &to->values);
-    to->owns_values = status == MERBIT_OK;
-  }
-  if (status == MERBIT_OK && value > 0) {
+  MBI_TRY(mbi_plan_allocate_parts(plan, "row_ptr and col_ind", 2, parts, bytes));
+  to->owns_row_ptr = 1;
+  if (value > 0) {
     mbi_reorder *r = &plan->reorder;
+    /* An allocation of its own: extraction of blocks releases it. */
+    MBI_TRY(mbi_plan_allocate(plan, columns, "col_ind", &to->col_ind));
+    to->owns_col_ind = 1;
+    MBI_TRY(mbi_plan_allocate(plan, nnz * value, "values", &to->values));
+    to->owns_values = 1;
     r->place_type = t->place_type;
     r->bytes = nnz * place;
-    status = mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places);
+    MBI_TRY(mbi_plan_allocate(plan, r->bytes, "places of entries", &r->device_places));
     t->places[t->last] = r->device_places;
   }
-  if (status == MERBIT_OK) {
-    to->bytes = offsets + columns + nnz * value;
-    t->bytes = mbi_transpose_divide(t, value);
-    status = mbi_device_allocate(context, t->bytes, "columns to sort", &t->space);
-    (void)mbi_transpose_divide(t, value);
-  }
-  return status;
+  t->rows[t->last] = to->col_ind;
+  to->bytes = offsets + columns + nnz * value;
+  t->bytes = mbi_transpose_divide(t, value);
+  MBI_TRY(mbi_plan_allocate(plan, t->bytes, "columns to sort", &t->space));
+  (void)mbi_transpose_divide(t, value);
+  return MERBIT_OK;
 }
 
-static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
-  mbi_device_release(context, t->space);
-  mbi_program_destroy(context, &t->program);
+static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
+  mbi_plan_release(plan, t->space);
+  mbi_program_destroy(plan->context, &t->program);
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -31461,7 +31056,6 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   mbk_transpose_count_arguments count_arguments;
   mbk_transpose_scan_arguments sums;
   mbk_transpose_move_arguments move_arguments;
-  merbit_status status;
   count_arguments.keys = keys;
   count_arguments.base = base;
   count_arguments.nnz = nnz;
@@ -31469,15 +31063,13 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   count_arguments.mask = mask;
   count_arguments.chunk = t->chunk;
   count_arguments.counts = t->counts;
-  status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
-      MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    sums.counts = t->counts;
-    sums.blocks = t->blocks;
-    sums.totals = t->totals;
-    status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
-        warps * place, &sums);
-  }
+  MBI_TRY(mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
+      MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments));
+  sums.counts = t->counts;
+  sums.blocks = t->blocks;
+  sums.totals = t->totals;
+  MBI_TRY(mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
+      warps * place, &sums));
   move_arguments.keys = keys;
   move_arguments.base = base;
   move_arguments.nnz = nnz;
@@ -31491,9 +31083,9 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   move_arguments.keys_to = t->keys[to];
   move_arguments.rows_to = t->rows[to];
   move_arguments.places_to = t->places[to];
-  return status == MERBIT_OK ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+  return mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
       (MBI_TRANSPOSE_DIGITS + warps) * place + MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
-      &move_arguments) : status;
+      &move_arguments);
 }
 
 /* Turns the sorted keys into row offsets. */
@@ -31510,50 +31102,47 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
+/* Makes the arrays of t->to, and waits. */
+static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
+  merbit_context *context = plan->context;
+  int pass;
+  MBI_TRY(mbi_transpose_specialise(context, t));
+  MBI_TRY(mbi_transpose_allocate(plan, t));
+  if (t->from->values != 0) {
+    MBI_TRY(mbi_reorder_specialise(plan));
+  }
+  MBI_TRY(mbi_transpose_rows(context, t));
+  for (pass = 0; pass < t->passes; pass++) {
+    MBI_TRY(mbi_transpose_pass(context, t, pass));
+  }
+  MBI_TRY(mbi_transpose_starts(context, t));
+  if (t->from->values != 0) {
+    MBI_TRY(mbi_reorder_launch(plan, 2, plan->reorder.device_places, t->from->values,
+        t->to->values, (int64_t)t->to->nnz, NULL));
+  }
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Makes plan->device the transpose of `from`. */
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
-  merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;
-  int pass;
   merbit_status status;
   memset(&t, 0, sizeof t);
   t.from = from;
   t.to = to;
-  mbi_transpose_size(context, &t);
+  mbi_transpose_size(plan->context, &t);
   memset(to, 0, sizeof *to);
   to->offset_type = t.place_type;
   to->rows = from->cols;
   to->cols = from->rows;
   to->nnz = from->nnz;
-  status = mbi_transpose_specialise(context, &t);
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_allocate(plan, &t);
-  }
-  if (status == MERBIT_OK && from->values != 0) {
-    status = mbi_reorder_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_rows(context, &t);
-  }
-  for (pass = 0; pass < t.passes && status == MERBIT_OK; pass++) {
-    status = mbi_transpose_pass(context, &t, pass);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_starts(context, &t);
-  }
-  if (status == MERBIT_OK && from->values != 0) {
-    status = mbi_reorder_launch(plan, 2, plan->reorder.device_places, from->values, to->values,
-        (int64_t)to->nnz, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  status = mbi_transpose_run(plan, &t);
   if (status == MERBIT_OK && plan->making.arena_bytes > 0) {
-    mbi_arena_open(context, &plan->arena, t.space, t.bytes);
+    mbi_arena_open(&plan->arena, t.space, t.bytes);
     t.space = 0;
   }
-  mbi_transpose_release(context, &t);
+  mbi_transpose_release(plan, &t);
   return status;
 }
 
@@ -31579,29 +31168,30 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
+/* Transposes a matrix in host memory. */
+static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
+  }
+  MBI_TRY(mbi_matrix_transpose_map(plan->context, host, &plan->transpose.matrix,
+      &plan->reorder.places));
+  plan->view = plan->transpose.matrix->view;
+  plan->reorder.place_type = plan->view.offset_type;
+  return MERBIT_OK;
+}
+
 /* Makes plan->view in host memory, and the original places of the values in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+  merbit_view host;
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_transpose_host(plan, &plan->given);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
+  status = mbi_view_download(plan->context, &plan->given, &host);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
-        &plan->reorder.places);
+    status = mbi_transpose_host(plan, &host);
   }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    plan->view = plan->transpose.matrix->view;
-    plan->reorder.place_type = plan->view.offset_type;
-  }
+  mbi_host_view_release(plan->context, &host);
   return status;
 }
 
@@ -31610,26 +31200,20 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 /* Makes plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
   mbi_device_csr from;
-  merbit_status status = MERBIT_OK;
-  if (!device && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &plan->given);
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE && !plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(context, &plan->given));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
+  MBI_TRY(mbi_device_enter(context));
+  status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;
     plan->device.scratch_bytes = from.scratch_bytes;
     from.scratch = 0;
   }
-  mbi_device_csr_destroy(context, &from);
+  mbi_device_csr_destroy(plan, &from);
   if (status == MERBIT_OK) {
     const mbi_device_csr *to = &plan->device;
     plan->view = merbit_csr((int64_t)to->rows, (int64_t)to->cols, (int64_t)to->nnz,
@@ -31639,7 +31223,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
     plan->view.offset_type = to->offset_type;
     plan->view.memory = MERBIT_MEMORY_DEVICE;
   } else {
-    mbi_device_csr_destroy(context, &plan->device);
+    mbi_device_csr_destroy(plan, &plan->device);
     memset(&plan->device, 0, sizeof plan->device);
     mbi_reorder_release_cuda(plan);
   }
@@ -31919,21 +31503,39 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   status = mbi_choose(&fresh);
   if (status != MERBIT_OK) {
     mbi_method_destroy(&fresh);
-    mbi_nonempty_destroy(context, &fresh.nonempty);
+    mbi_nonempty_destroy(&fresh, &fresh.nonempty);
     return status;
   }
   mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
       mbi_value_name(plan));
   mbi_method_destroy(plan);
-  mbi_nonempty_destroy(context, &plan->nonempty);
-  mbi_device_release(context, plan->device.values);
-  mbi_device_release(context, plan->device.table);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_plan_release(plan, plan->device.values);
+  mbi_plan_release(plan, plan->device.table);
   fresh.device.bytes -=
       mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
   mbi_mutex_lock(&context->lock);
   fresh.references = plan->references;
   *plan = fresh;
   mbi_mutex_unlock(&context->lock);
+  return MERBIT_OK;
+}
+
+/* Stores the values at *values in the plan's form, or remakes the plan's form from them if they
+ * do not have it; the plan then owns them, and *values becomes 0. */
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
+    mbi_devptr *values, mbi_values_search *look) {
+  mbi_device_csr *csr = &plan->device;
+  int have = 0;
+  MBI_TRY(mbi_values_search_begin(plan, program, *values, look));
+  MBI_TRY(mbi_values_have(plan, look, csr->form, &have));
+  if (have) {
+    MBI_TRY(mbi_values_store(plan, look, csr->form, csr->values, csr->table));
+    return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
+        : MERBIT_OK;
+  }
+  MBI_TRY(mbi_stored_remake(plan, *values));
+  *values = 0;
   return MERBIT_OK;
 }
 
@@ -31944,25 +31546,9 @@ static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   mbi_device_csr *csr = &plan->device;
   mbi_values_search look;
   mbi_program program;
-  int have = 0;
-  merbit_status status =
-      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_values_search_begin(plan, &program, *values, &look);
-  if (status == MERBIT_OK) {
-    status = mbi_values_have(plan, &look, csr->form, &have);
-  }
-  if (status == MERBIT_OK && have) {
-    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
-    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
-      status = plan->cuda->refresh(plan);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_stored_remake(plan, *values);
-    *values = status == MERBIT_OK ? 0 : *values;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
+  status = mbi_stored_shorten(plan, &program, values, &look);
   mbi_values_search_end(plan, &look);
   mbi_program_destroy(context, &program);
   return status;
@@ -31980,17 +31566,35 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
         : mbi_device_upload(context, target, values, bytes);
   }
   if (!device) {
-    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "new values, as they come", &own));
     from = own;
-  }
-  if (status == MERBIT_OK && !device) {
     status = mbi_device_upload(context, own, values, bytes);
   }
   if (status == MERBIT_OK) {
     status = mbi_reorder_values_cuda(plan, from, target);
   }
-  mbi_device_release(context, own);
+  mbi_plan_release(plan, own);
   return status;
+}
+
+/* Moves new values to *fresh, or to the plan's own array if that is 0, and to the method's
+ * form. If the plan takes *fresh, it becomes 0. */
+static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
+    size_t bytes, mbi_devptr *fresh) {
+  mbi_device_csr *csr = &plan->device;
+  MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
+      *fresh != 0 ? *fresh : csr->values)); if (csr->form != MBI_VALUES_GENERAL) {
+    MBI_TRY(mbi_stored_shorter(plan, fresh));
+  } else {
+    if (*fresh != 0) {
+      csr->values = *fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      *fresh = 0;
+    }
+    MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
+  }
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
@@ -32002,7 +31606,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
   const int shorter = csr->form != MBI_VALUES_GENERAL;
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
   mbi_devptr fresh = 0;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (given->memory == MERBIT_MEMORY_DEVICE) {
     if (!mbi_device_owns(context, given->values)) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -32013,25 +31617,10 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
   }
   if (shorter || !csr->owns_values) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "a plan's own values", &fresh));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
   }
-  status = mbi_stored_move(plan, given->values, given->memory, bytes,
-      fresh != 0 ? fresh : csr->values);
-  if (status == MERBIT_OK && shorter) {
-    status = mbi_stored_shorter(plan, &fresh);
-  } else if (status == MERBIT_OK) {
-    if (fresh != 0) {
-      csr->values = fresh;
-      csr->owns_values = 1;
-      csr->bytes += bytes;
-      fresh = 0;
-    }
-    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  mbi_device_release(context, fresh);
+  status = mbi_stored_put(plan, given, bytes, &fresh);
+  mbi_plan_release(plan, fresh);
   return status;
 }
 
@@ -32103,10 +31692,11 @@ MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_valu
 
 /* ==== >>spmv/plan/workspace.c  scratch of a product in flight ============================= */
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
-  merbit_context *context = workspace->plan->context;
-  if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* also releases the memory after
-                                                             * the carries */
+  merbit_plan *plan = workspace->plan;
+  merbit_context *context = plan->context;
+  if (plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_plan_release(plan, workspace->device_carries); /* also releases the memory after
+                                                        * the carries */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -32130,7 +31720,7 @@ MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t byte
 }
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
-  const merbit_plan *plan = workspace->plan;
+  merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
       &workspace->staged_y, &workspace->sums_scratch, &workspace->arena};
@@ -32139,7 +31729,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   MBI_TRY(mbi_many_workspace(workspace));
   MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
-  status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
+  status = mbi_plan_allocate_parts(plan, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
     status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
   }
@@ -32365,11 +31955,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
         (int)desc->vector_memory, (int)desc->scalar_memory);
   }
   if (desc->block_rows != 0 || desc->block_cols != 0) {
-    const merbit_status status = mbi_block_check(context, "plan_desc", desc->block_rows,
-        desc->block_cols, MERBIT_BLOCK_ROW_MAJOR);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_block_check(context, "plan_desc", desc->block_rows, desc->block_cols,
+        MERBIT_BLOCK_ROW_MAJOR));
   }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -32457,14 +32044,14 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
-    mbi_nonempty_destroy(plan->context, &plan->nonempty);
-    mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_nonempty_destroy(plan, &plan->nonempty);
+    mbi_device_csr_destroy(plan, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
-    mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
+    mbi_device_release(plan->context, plan->arena.at);
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* the memory went with a lost device */
+  memset(&plan->arena, 0, sizeof plan->arena);
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
@@ -32505,42 +32092,43 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
-  merbit_context *context = plan->context;
+/* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
+ * current. */
+static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
   if (!plan->transpose.on_gpu) {
-    status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
+    MBI_TRY(mbi_device_csr_create(plan, &frame, plan->desc.unchecked, &plan->device));
   }
-  if (status == MERBIT_OK && plan->making.checked != NULL) {
-    status = plan->making.checked(plan->making.maker);
+  if (plan->making.checked != NULL) {
+    MBI_TRY(plan->making.checked(plan->making.maker));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
-    plan->device.scratch = 0;
+  status = mbi_choose(plan);
+  mbi_plan_release(plan, plan->device.scratch); /* if non-empty rows were not counted */
+  plan->device.scratch = 0;
+  MBI_TRY(status);
+  if (mbi_plan_has_epilogue(plan)) {
+    MBI_TRY(mbi_epilogue_specialise(plan));
   }
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_epilogue_specialise(plan);
+  return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
+}
+
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_plan_fill_cuda(plan);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  MBI_TRY(mbi_workspace_make(plan, &plan->workspace));
+  if (plan->making.unsynchronised) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
-    status = mbi_reorder_upload(plan);
-  }
-  mbi_device_leave(context);
-  if (status == MERBIT_OK) {
-    status = mbi_workspace_make(plan, &plan->workspace);
-  }
-  if (status == MERBIT_OK && !plan->making.unsynchronised) {
-    status = mbi_plan_wait(plan);
-    /* The plan may be built on the CPU, with a workspace of its own. */
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(plan->workspace);
-      plan->workspace = NULL;
-    }
+  status = mbi_plan_wait(plan);
+  /* The plan may be built on the CPU, with a workspace of its own. */
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(plan->workspace);
+    plan->workspace = NULL;
   }
   return status;
 }
@@ -32643,7 +32231,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   made->asked = mbi_method_find(desc->method);
   mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
-  mbi_arena_shut(context, &made->arena);
+  made->arena.open = 0;
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
@@ -32694,20 +32282,17 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
         "the out pointer `workspace` is NULL");
   }
-  status = mbi_workspace_make(plan, workspace);
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(*workspace);
-      *workspace = NULL;
-    }
+  MBI_TRY(mbi_workspace_make(plan, workspace));
+  status = plan->side == MERBIT_SIDE_CUDA ? mbi_plan_wait(plan) : MERBIT_OK;
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(*workspace);
+    *workspace = NULL;
+    return status;
   }
-  if (status == MERBIT_OK) {
-    mbi_mutex_lock(&plan->context->lock);
-    plan->references++;
-    mbi_mutex_unlock(&plan->context->lock);
-  }
-  return status;
+  mbi_mutex_lock(&plan->context->lock);
+  plan->references++;
+  mbi_mutex_unlock(&plan->context->lock);
+  return MERBIT_OK;
 }
 
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
@@ -32954,7 +32539,6 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
-  merbit_status status;
   if (pointer == *known) {
     return MERBIT_OK;
   }
@@ -32963,9 +32547,9 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
         "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
   }
-  status = mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer);
-  *known = status == MERBIT_OK ? pointer : *known;
-  return status;
+  MBI_TRY(mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer));
+  *known = pointer;
+  return MERBIT_OK;
 }
 
 /* Multiplies host vectors: copies them to the GPU and back, synchronously. */
@@ -33141,10 +32725,10 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
-  merbit_status status = mbi_method_multiply(
+  MBI_TRY(mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
       mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
-      stream);
+      stream));
   if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
@@ -33164,11 +32748,13 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   arguments.y = to;
   arguments.rows = rows;
   arguments.aligned = places % 16 == 0;
-  return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
-      ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
-      "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
-      MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-      stream, &arguments, MBI_LAUNCH_DEPENDENT) : status;
+  if (plan->epilogue->result[0] == '\0' && sums == NULL) {
+    return MERBIT_OK;
+  }
+  return mbi_device_launch_some(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
+      (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
+      MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
+      &arguments, MBI_LAUNCH_DEPENDENT);
 }
 
 /* ---- Both sides -------------------------------------------------------------------------- */
@@ -33188,10 +32774,7 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
     }
     return MERBIT_OK;
   }
-  status = mbi_device_enter(plan->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
   mbi_device_leave(plan->context);
   return status;
@@ -33250,27 +32833,21 @@ static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_works
     const double *scalars, const double *sums, const int *skip) {
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const void **known = workspace->known_epilogue;
-  merbit_status status = MERBIT_OK;
   int i;
   if (plan->csr.cols > 0) {
-    status = mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x");
+    MBI_TRY(mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x"));
   }
-  if (status == MERBIT_OK && plan->csr.rows > 0) {
-    status = mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y");
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y"));
   }
   for (i = 0; i < plan->epilogue->given.vectors && plan->csr.rows > 0; i++) {
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector");
-    }
+    MBI_TRY(mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector"));
   }
-  if (status == MERBIT_OK && plan->epilogue->given.scalars > 0) {
-    status = mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars");
+  if (plan->epilogue->given.scalars > 0) {
+    MBI_TRY(mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars"));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums");
-  }
-  return status == MERBIT_OK
-      ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip") : status;
+  MBI_TRY(mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums"));
+  return mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip");
 }
 
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -33285,19 +32862,15 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
         "merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
   }
   workspace = workspace != NULL ? workspace : plan->workspace;
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  MBI_TRY(mbi_epilogue_check_vectors(plan, y, vectors, scalars));
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    MBI_TRY(mbi_device_enter(plan->context));
+    status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+    mbi_device_leave(plan->context);
+    MBI_TRY(status);
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_device_enter(plan->context);
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
-      mbi_device_leave(plan->context);
-    }
-  }
-  return status == MERBIT_OK
-      ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream) : status;
+  return mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
 }
 
 /* ==== >>spmv/plan/many_product.c  products of several vectors ============================= */
@@ -33385,9 +32958,8 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
   const int64_t most = piece > 0 ? (int64_t)(MBI_MANY_BOUNCE / piece) : 0;
   const int direct = layout->leading == layout->length, whole = most == 0 && !direct;
   const int64_t at_once = direct ? layout->times : whole ? 1 : most;
-  merbit_status status = MERBIT_OK;
   int64_t first, i;
-  for (first = 0; first < layout->times && piece > 0 && status == MERBIT_OK; first += at_once) {
+  for (first = 0; first < layout->times && piece > 0; first += at_once) {
     const int64_t left = layout->times - first, count = left < at_once ? left : at_once;
     char *const from = (char *)host + (size_t)first * gap;
     char *const through = direct || whole ? from : (char *)workspace->bounce;
@@ -33395,13 +32967,13 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
     for (i = 0; i < count && up && through != from; i++) {
       memcpy(through + (size_t)i * piece, from + (size_t)i * gap, piece);
     }
-    status = up ? mbi_device_upload(context, to, through, (size_t)count * piece)
-        : mbi_device_download(context, through, to, (size_t)count * piece);
-    for (i = 0; i < count && !up && status == MERBIT_OK && through != from; i++) {
+    MBI_TRY(up ? mbi_device_upload(context, to, through, (size_t)count * piece)
+        : mbi_device_download(context, through, to, (size_t)count * piece));
+    for (i = 0; i < count && !up && through != from; i++) {
       memcpy(from + (size_t)i * gap, through + (size_t)i * piece, piece);
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *workspace,
@@ -33422,31 +32994,32 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *workspace,
+    const void *alpha, const void *x,
+    const mbi_many_layout *x_layout, const void *beta, void *y,
+    const mbi_many_layout *y_layout, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
+  }
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
+  }
+  return mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+      (uint64_t)x_layout->leading, beta, mbi_device_address(y),
+      (uint64_t)y_layout->leading, stream);
+}
+
 static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x,
     const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
-        stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
-          (uint64_t)x_layout->leading, beta, mbi_device_address(y),
-          (uint64_t)y_layout->leading, stream);
-    }
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
+  status = plan->desc.vector_memory == MERBIT_MEMORY_HOST
+      ? mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y, stream)
+      : mbi_spmm_direct(plan, workspace, alpha, x, x_layout, beta, y, y_layout, stream);
   mbi_device_leave(context);
   return status;
 }
@@ -33482,7 +33055,6 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
     const void *alpha, const void *x, int64_t ldx,
     const void *beta, void *y, int64_t ldy, void *stream) {
   mbi_many_layout x_layout, y_layout;
-  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -33491,10 +33063,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
   }
   x_layout = mbi_many_layout_of(plan, plan->csr.cols, ldx);
   y_layout = mbi_many_layout_of(plan, plan->csr.rows, ldy);
-  status = mbi_spmm_check(plan, workspace, x, &x_layout, y, &y_layout);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_spmm_check(plan, workspace, x, &x_layout, y, &y_layout));
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_spmm_run(plan, workspace, alpha, x, &x_layout, beta, y, &y_layout, stream);
   }
@@ -33554,10 +33123,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     const void *from, void *to, int64_t count, void *stream) {
   merbit_context *context = plan->context;
   const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
   status = mbi_vector_check_address(context, name, from);
   if (status == MERBIT_OK) {
     status = mbi_vector_check_address(context, name, to);
@@ -33576,9 +33143,9 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
  * would be copied twice. */
 static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
     const void *from, void *to, int64_t count, void *stream) {
-  const merbit_status status = mbi_vector_check(plan, call, from, to, count);
-  if (status != MERBIT_OK || count == 0) {
-    return status;
+  MBI_TRY(mbi_vector_check(plan, call, from, to, count));
+  if (count == 0) {
+    return MERBIT_OK;
   }
   if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory != MERBIT_MEMORY_HOST) {
     return mbi_vector_move_cuda(plan, call, restore, from, to, count, stream);
@@ -34128,7 +33695,9 @@ typedef struct mbi_solve_method {
   void (*layout)(struct merbit_solver *solver);
   merbit_status (*start)(
       struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
+  /* Runs or enqueues one iteration, number `index` of `count` that are enqueued together. Calls
+   * mbi_solve_count once. */
+  merbit_status (*iterate)(struct merbit_solver *solver, int index, int count);
   const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
@@ -34149,10 +33718,8 @@ typedef struct mbi_solve_gpu {
   int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
   int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
                        MBI_RECORDED_LOOP */
-  int place,
-      followed; /* of the iteration being enqueued: its number, and whether another follows */
-  void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* follows the vectors; holds small arrays of the plan */
+  void *stream;     /* CUstream; NULL: the default stream */
+  mbi_arena arena;  /* follows the vectors; holds small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -34688,8 +34255,8 @@ static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, the context's device
- * allocations come from there. On failure the caller runs mbi_solve_release_memory. */
+/* Allocates vectors and scalars, and opens the arena for the plan. On failure the caller runs
+ * mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
@@ -34699,8 +34266,7 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
   MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
   if (arena > 0) {
-    mbi_arena_open(solver->context, &solver->gpu.arena,
-        mbi_device_address(solver->space) + bytes, arena);
+    mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
   }
   if (solver->gpu.fused_blocks > 0) { /* zero marks no exchange: marks count from 1 */
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
@@ -34771,11 +34337,9 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   if (exponent == 0) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
-      "a scaled vector", &copy);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
-  }
+  MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+      "a scaled vector", &copy));
+  status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
   if (status == MERBIT_OK) {
     mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
     status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
@@ -34927,15 +34491,14 @@ static void mbi_setup_rows(void *argument, int task) {
  * *copy. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
-  merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
   if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
       mbi_view_is_triangle(view)) {
-    status = merbit_matrix_create(context, view, copy);
-    *csr = status == MERBIT_OK ? (*copy)->view : *csr;
+    MBI_TRY(merbit_matrix_create(context, view, copy));
+    *csr = (*copy)->view;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Computes the norm of A, and the blocks if `blocks` is not NULL. The arrays of `csr` must have
@@ -35505,15 +35068,14 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
 }
 
 /* Runs lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of the iterations that are enqueued together (gpu.place,
- * gpu.followed). */
-static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
+ * iterations, and after the last of the iterations that are enqueued together. */
+static merbit_status mbi_cg_iterate_fused(merbit_solver *solver, int index, int count) {
   const mbi_solve_vectors whole = solver->v;
-  const int held = solver->gpu.place % MBI_CG_RING;
+  const int held = index % MBI_CG_RING;
   merbit_status status;
   mbi_cg_rotate_p(solver, held);
   solver->v.from = held;
-  solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
+  solver->v.to = held + 1 < MBI_CG_RING && index + 1 < count;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
   status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
@@ -35525,9 +35087,9 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
 }
 
 /* Runs one iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
-static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count) {
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_iterate_fused(solver);
+    return mbi_cg_iterate_fused(solver, index, count);
   }
   MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
   MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
@@ -35845,8 +35407,10 @@ static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
 }
 
 /* Runs one iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
-static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver, int index, int count) {
   const int separate = mbi_solve_separate_preconditioner(solver);
+  (void)index;
+  (void)count;
   if (solver->gpu.fused_blocks > 0) {
     return mbi_bicgstab_iterate_fused(solver);
   }
@@ -36168,8 +35732,10 @@ static merbit_status mbi_gmres_start(merbit_solver *solver) {
 
 /* Runs one iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
  * w lies in MBI_AT_W. Unless the preconditioner is a step of its own, u is already M^-1 v_j. */
-static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+static merbit_status mbi_gmres_iterate(merbit_solver *solver, int index, int count) {
   int z = MBI_ARNOLDI_U;
+  (void)index;
+  (void)count;
   if (mbi_solve_separate_preconditioner(solver)) {
     z = MBI_ARNOLDI_Z;
     MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
@@ -36290,17 +35856,13 @@ static int mbi_recorded_loop_calls(const merbit_solver *solver) {
   return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
+/* Enqueues iterations that belong together. */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
-  merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < iterations && status == MERBIT_OK; i++) {
-    solver->gpu.place = i;
-    solver->gpu.followed = i + 1 < iterations;
-    status = solver->method->iterate(solver);
+  for (i = 0; i < iterations; i++) {
+    MBI_TRY(solver->method->iterate(solver, i, iterations));
   }
-  solver->gpu.place = solver->gpu.followed = 0;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
@@ -36321,69 +35883,60 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
+/* Makes the kernel that ends the loop of a recorded graph. */
+static merbit_status mbi_recorded_loop_program(merbit_solver *solver) {
+  mbi_preamble preamble;
+  memset(&preamble, 0, sizeof preamble);
+  MBI_TRY(mbi_program_create(solver->context, "solve/core/loop.cu", &preamble,
+      &solver->gpu.loop_program));
+  return mbi_program_kernel(solver->context, &solver->gpu.loop_program, "mbk_solve_loop",
+      &solver->gpu.loop);
+}
+
 /* Records the loop as a graph. The caller destroys *graph, on failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_preamble preamble;
   mbi_graph_node node;
   uint64_t handle = 0;
   void *added = NULL, *body = NULL, *ended = NULL;
-  merbit_status status;
-  memset(&preamble, 0, sizeof preamble);
-  status =
-      mbi_program_create(context, "solve/core/loop.cu", &preamble, &solver->gpu.loop_program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &solver->gpu.loop_program, "mbk_solve_loop",
-        &solver->gpu.loop);
+  merbit_status status, end;
+  status = mbi_recorded_loop_program(solver);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY) {
+    mbi_error_clear(context, solver->gpu.why, sizeof solver->gpu.why);
   }
-  if (status != MERBIT_OK) {
-    if (status != MERBIT_OUT_OF_MEMORY) {
-      mbi_error_clear(context, solver->gpu.why, sizeof solver->gpu.why);
-    }
-    return status;
-  }
+  MBI_TRY(status);
   status = mbi_recorded_answer(solver, driver->graph_create(graph, 0));
   if (status != MERBIT_OK) {
     *graph = NULL;
     return status;
   }
-  status = mbi_recorded_answer(
+  MBI_TRY(mbi_recorded_answer(
       solver, driver->graph_conditional_create(&handle, *graph, context->device.cuda_context, 1,
-      MBI_GRAPH_ASSIGN_DEFAULT));
+      MBI_GRAPH_ASSIGN_DEFAULT)));
   memset(&node, 0, sizeof node);
   node.type = MBI_GRAPH_NODE_CONDITIONAL;
   node.handle = handle;
   node.kind = MBI_GRAPH_WHILE;
   node.size = 1;
   node.context = context->device.cuda_context;
-  if (status == MERBIT_OK) {
-    status = mbi_recorded_answer(solver,
-        driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
-  }
-  if (status == MERBIT_OK) {
-    body = node.graphs[0]; /* belongs to the driver */
-    status = mbi_recorded_answer(
-        solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
-        MBI_CAPTURE_RELAXED));
-  }
-  if (status == MERBIT_OK) {
-    merbit_status end;
-    status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
-    end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
-    status = status == MERBIT_OK ? end : status;
-  }
-  return status;
+  MBI_TRY(mbi_recorded_answer(solver,
+      driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node)));
+  body = node.graphs[0]; /* belongs to the driver */
+  MBI_TRY(mbi_recorded_answer(
+      solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
+      MBI_CAPTURE_RELAXED)));
+  status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
+  end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
+  return status == MERBIT_OK ? end : status;
 }
 
 /* Records iterations as a graph that the host launches repeatedly. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
-  merbit_status end, status = mbi_recorded_answer(
-      solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED));
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status end, status;
+  MBI_TRY(mbi_recorded_answer(
+      solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED)));
   status = mbi_recorded_record(solver, MBI_RECORDED_PLAIN, NULL);
   end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
   if (end != MERBIT_OK) {
@@ -36517,37 +36070,37 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
 /* Launches the recorded graph for `span` iterations. */
 static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
-  merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < span && status == MERBIT_OK; i += MBI_RECORDED_PLAIN) {
-    status = mbi_device_check(
+  for (i = 0; i < span; i += MBI_RECORDED_PLAIN) {
+    MBI_TRY(mbi_device_check(
         context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
-        "cuGraphLaunch", "launching recorded iterations");
+        "cuGraphLaunch", "launching recorded iterations"));
     if (solver->gpu.loops) {
       break;
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Enqueues a round of iterations on the GPU; it ends at state.check_at or when the solver
  * stops. On the CPU, runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status =
-      mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
-  if (status == MERBIT_OK && solver->gpu.graph != NULL) {
+  if (mbi_recorded_wanted(solver)) {
+    MBI_TRY(mbi_recorded_begin(solver, &span));
+  }
+  if (solver->gpu.graph != NULL) {
     return mbi_recorded_launch(solver, span);
   }
-  for (i = 0; i < span && status == MERBIT_OK; i++) {
+  for (i = 0; i < span; i++) {
     if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
         (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
-    status = solver->method->iterate(solver);
+    MBI_TRY(solver->method->iterate(solver, 0, 1));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
@@ -36916,14 +36469,29 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
   return MERBIT_OK;
 }
 
+/* Rounds `count` values in GPU memory to solver->single_there, and waits. */
+static merbit_status mbi_refine_shorten(merbit_solver *solver, const mbi_program *program,
+    mbi_devptr values, uint64_t count) {
+  merbit_context *context = solver->context;
+  void *kernel = NULL;
+  mbk_forms_shorten_arguments arguments;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_forms_shorten", &kernel));
+  arguments.values = values;
+  arguments.nnz = count;
+  arguments.wide = 1;
+  arguments.half = 0;
+  arguments.shorter = solver->single_there;
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count), 256,
+      0, NULL, &arguments));
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
  * current. A value that f32 cannot represent becomes infinite; mbi_refine_holds finds it. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
-  uint64_t count = (uint64_t)mbi_view_values(view);
-  void *kernel = NULL;
-  mbk_forms_shorten_arguments arguments;
+  const uint64_t count = (uint64_t)mbi_view_values(view);
   mbi_program program;
   merbit_status status;
   if (solver->single_there == 0) {
@@ -36932,19 +36500,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   }
   MBI_TRY(
       mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  status = mbi_program_kernel(context, &program, "mbk_forms_shorten", &kernel);
-  if (status == MERBIT_OK) {
-    arguments.values = values;
-    arguments.nnz = count;
-    arguments.wide = 1;
-    arguments.half = 0;
-    arguments.shorter = solver->single_there;
-    status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
-        256, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  status = mbi_refine_shorten(solver, &program, values, count);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -36965,11 +36521,9 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
     *rounded = solver->single_values;
     return status;
   }
-  status = mbi_device_enter(solver->context);
-  if (status == MERBIT_OK) {
-    status = mbi_refine_round_there(solver, mbi_device_address(values));
-    mbi_device_leave(solver->context);
-  }
+  MBI_TRY(mbi_device_enter(solver->context));
+  status = mbi_refine_round_there(solver, mbi_device_address(values));
+  mbi_device_leave(solver->context);
   *rounded = mbi_device_pointer(solver->single_there);
   return status;
 }
@@ -37119,17 +36673,17 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
   void *inverse = NULL;
-  merbit_status status =
-      mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
-  if (status == MERBIT_OK) {
-    memset(inverse, 0, bytes);
-    status = mbi_setup_invert(solver, blocks, inverse);
-  }
+  merbit_status status;
+  MBI_TRY(
+      mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse));
+  memset(inverse, 0, bytes);
+  status = mbi_setup_invert(solver, blocks, inverse);
   if (status == MERBIT_OK) {
     status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);
   }
   mbi_release(solver->context, inverse);
-  return status == MERBIT_OK ? mbi_solver_order_inverse(solver) : status;
+  MBI_TRY(status);
+  return mbi_solver_order_inverse(solver);
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
@@ -37224,14 +36778,14 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
 /* Downloads the norms of the thread blocks and sets solver->norm. */
 static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
-  const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
-      (size_t)gpu->grid * sizeof norms[0]);
   int64_t i;
   solver->norm = 0;
-  for (i = 0; i < gpu->grid && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_device_download(solver->context, norms, gpu->norms,
+      (size_t)gpu->grid * sizeof norms[0]));
+  for (i = 0; i < gpu->grid; i++) {
     solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Inverts the diagonal into `target`, for JACOBI. Fails if an entry cannot be inverted. */
@@ -37242,26 +36796,22 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   const uint64_t none = UINT64_MAX;
   uint64_t bad = 0;
   mbk_setup_invert_arguments arguments;
-  merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
-  if (status == MERBIT_OK) {
-    arguments.diagonal = gpu->blocks;
-    arguments.inverse = mbi_device_address(target);
-    arguments.n = (uint64_t)solver->n;
-    arguments.bad = gpu->bad;
-    status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
-        wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
-        MBI_SETUP_THREADS, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
-  }
-  if (status == MERBIT_OK && bad != none) {
+  MBI_TRY(mbi_device_upload(context, gpu->bad, &none, sizeof none));
+  arguments.diagonal = gpu->blocks;
+  arguments.inverse = mbi_device_address(target);
+  arguments.n = (uint64_t)solver->n;
+  arguments.bad = gpu->bad;
+  MBI_TRY(mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
+      wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
+      MBI_SETUP_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &bad, gpu->bad, sizeof bad));
+  if (bad != none) {
     double value = 0;
-    status =
-        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
-    return status == MERBIT_OK ? mbi_setup_fail_diagonal(solver, (int64_t)bad, value) : status;
+    MBI_TRY(
+        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value));
+    return mbi_setup_fail_diagonal(solver, (int64_t)bad, value);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
@@ -37270,7 +36820,8 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
   const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
       entries > 0 ? sizeof(uint64_t) : 0};
-  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
+  return mbi_arena_allocate_parts(context, &solver->gpu.arena, "norms and blocks of A", 3,
+      parts, bytes);
 }
 
 /* Waits for the GPU and destroys the stream. */
@@ -37292,7 +36843,7 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   if (gpu->stream != NULL) {
     (void)mbi_setup_wait(solver);
   }
-  mbi_device_release(context, gpu->norms);
+  mbi_arena_release(context, &solver->gpu.arena, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
   memset(gpu, 0, sizeof *gpu);
 }
@@ -37327,11 +36878,9 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
     return mbi_solver_order_inverse(solver);
   }
   if (solver->v.block > 1) {
-    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
-    if (status == MERBIT_OK) {
-      status =
-          mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
-    }
+    MBI_TRY(mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks));
+    status =
+        mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
     if (status == MERBIT_OK) {
       status = mbi_solver_invert(solver, (const double *)blocks);
     }
@@ -37351,32 +36900,40 @@ MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
 /* The setup of a solver: on the GPU if it can read A there (setup_cuda.c), else by CPU threads
  * (diagonal.c). */
 
+/* Computes the norm and the inverses from a CSR in host memory. */
+static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
+  const int64_t entries = solver->n * solver->v.block;
+  void *blocks = NULL;
+  merbit_status status;
+  if (entries == 0) {
+    return mbi_setup_run(solver, csr, NULL);
+  }
+  MBI_TRY(mbi_allocate_array(solver->context, entries, sizeof(double), "blocks of A", &blocks));
+  status = mbi_setup_run(solver, csr, (double *)blocks);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_invert(solver, (const double *)blocks);
+  }
+  mbi_release(solver->context, blocks);
+  return status;
+}
+
 /* Computes the norm of A and the preconditioner from `view`. The CUDA context must be
  * current. */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
-  const int64_t entries = solver->n * solver->v.block;
   merbit_matrix *copy;
   merbit_view csr;
-  void *blocks = NULL;
   merbit_status status;
   if (mbi_setup_on_gpu(solver, view)) {
     status = solver->gpu.setup.grid > 0 ? MERBIT_OK : mbi_setup_begin(solver, view);
-    status = status == MERBIT_OK ? mbi_setup_end(solver) : status;
+    if (status == MERBIT_OK) {
+      status = mbi_setup_end(solver);
+    }
     mbi_setup_release(solver);
     return status;
   }
-  status = mbi_setup_csr(context, view, &copy, &csr);
-  if (status == MERBIT_OK && entries > 0) {
-    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_setup_run(solver, &csr, (double *)blocks);
-  }
-  if (status == MERBIT_OK && entries > 0) {
-    status = mbi_solver_invert(solver, (const double *)blocks);
-  }
-  mbi_release(context, blocks);
+  MBI_TRY(mbi_setup_csr(context, view, &copy, &csr));
+  status = mbi_setup_on_cpu(solver, &csr);
   merbit_matrix_destroy(copy);
   return status;
 }
@@ -37390,26 +36947,21 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   const size_t size = mbi_type_size(mbi_view_type(view));
   const int device = view->memory == MERBIT_MEMORY_DEVICE;
   mbi_devptr there = 0;
-  merbit_status status;
   *own = NULL;
   if (memory == MERBIT_MEMORY_DEFAULT || (memory == MERBIT_MEMORY_DEVICE) == device) {
     return MERBIT_OK;
   }
   if (device) {
-    status = mbi_device_allocate(context, (uint64_t)count * size, "new values", &there);
+    MBI_TRY(mbi_device_allocate(context, (uint64_t)count * size, "new values", &there));
     *own = mbi_device_pointer(there);
-    if (status == MERBIT_OK) {
-      status = mbi_device_upload(context, there, view->values, (size_t)count * size);
-    }
+    MBI_TRY(mbi_device_upload(context, there, view->values, (size_t)count * size));
   } else {
-    status = mbi_allocate_array(context, count, size, "new values", own);
-    if (status == MERBIT_OK) {
-      status = mbi_device_download(context, *own, mbi_device_address(view->values),
-          (size_t)count * size);
-    }
+    MBI_TRY(mbi_allocate_array(context, count, size, "new values", own));
+    MBI_TRY(mbi_device_download(context, *own, mbi_device_address(view->values),
+        (size_t)count * size));
   }
   view->values = *own;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Releases the copy made by mbi_setup_move_values; `own` may be NULL. */
@@ -37562,6 +37114,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   making.unsynchronised = making.interleaved = 1;
   making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
   making.maker = solver;
+  making.arena = &solver->gpu.arena;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -37594,7 +37147,6 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   }
   merbit_plan_destroy(solver->plan); /* the plan has arrays in the arena */
   solver->plan = NULL;
-  (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
@@ -37652,15 +37204,13 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
 
 /* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
-  merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_space(solver);
+  merbit_status status;
+  if (solver->desc.refine) {
+    MBI_TRY(mbi_solver_make_inner(solver));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_plan(solver);
-  }
-  mbi_arena_shut(solver->context, &solver->gpu.arena);
-  MBI_TRY(status);
+  MBI_TRY(mbi_solver_make_space(solver));
+  MBI_TRY(mbi_solver_make_plan(solver));
+  solver->gpu.arena.open = 0;
   MBI_TRY(mbi_solver_enter(solver));
   solver->bytes -= solver->gpu.arena.used; /* the plan counts these bytes */
   status = mbi_solver_setup(solver, &solver->view);
@@ -38564,17 +38114,14 @@ static void mbi_weights_scale_task(void *argument, int task) {
 
 static merbit_status mbi_weights_scale(mbi_weights *w) {
   int64_t i;
-  const merbit_status status =
-      mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
-      "the values of a graph, scaled", &w->scaled);
-  if (status == MERBIT_OK) {
-    w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
-    mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
-    for (i = 0; i < w->graph->rows; i++) {
-      w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
-    }
+  MBI_TRY(mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
+      "the values of a graph, scaled", &w->scaled));
+  w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
+  mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
+  for (i = 0; i < w->graph->rows; i++) {
+    w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- All steps --------------------------------------------------------------------------- */
@@ -38582,7 +38129,6 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
   int64_t i;
-  merbit_status status;
   if (mbi_view_type(w->graph) == MERBIT_F64) {
     w->totals = w->sums;
     w->sums = NULL;
@@ -38591,12 +38137,26 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
     }
     return MERBIT_OK;
   }
-  status =
-      mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex", &w->totals);
-  for (i = 0; i < n && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex",
+      &w->totals));
+  for (i = 0; i < n; i++) {
     ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
   }
-  return status;
+  return MERBIT_OK;
+}
+
+/* Computes the weights. Leaves w->sums for the caller to release. */
+static merbit_status mbi_weights_compute(mbi_weights *w) {
+  void *memory = NULL;
+  MBI_TRY(mbi_weights_check(w->context, w->graph));
+  MBI_TRY(mbi_allocate_array(w->context, w->graph->rows, sizeof(double),
+      "the sum of each vertex's weights", &memory));
+  w->sums = (double *)memory;
+  MBI_TRY(mbi_weights_add(w));
+  if (w->graph->values != NULL && mbi_weights_need_scaling(w)) {
+    MBI_TRY(mbi_weights_scale(w));
+  }
+  return mbi_weights_store(w);
 }
 
 /* Computes the weights of a square host CSR or COO whose arrays have been checked and outlive
@@ -38604,26 +38164,11 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
  * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
-  void *memory = NULL;
   merbit_status status;
   memset(w, 0, sizeof *w);
   w->context = context;
   w->graph = graph;
-  status = mbi_weights_check(context, graph);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, graph->rows, sizeof(double),
-        "the sum of each vertex's weights", &memory);
-    w->sums = (double *)memory;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_add(w);
-  }
-  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_need_scaling(w)) {
-    status = mbi_weights_scale(w);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_store(w);
-  }
+  status = mbi_weights_compute(w);
   mbi_release(context, w->sums);
   w->sums = NULL;
   return status;
@@ -38950,16 +38495,15 @@ MBI_INTERNAL void mbi_pagerank_preamble(merbit_type type, merbit_index_type offs
 
 static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_pagerank_preamble(run->type, run->links.offset_type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank/pagerank.cu", &preamble,
-      &run->engine.gpu.program);
-  for (i = 0; i < MBI_PAGERANK_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
-        &run->gpu.kernels[i]);
+  MBI_TRY(mbi_program_create(run->context, "solve/pagerank/pagerank.cu", &preamble,
+      &run->engine.gpu.program));
+  for (i = 0; i < MBI_PAGERANK_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
+        &run->gpu.kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
@@ -38980,10 +38524,8 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   mbk_pagerank_weigh_arguments arguments;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
-    if (status == MERBIT_OK) {
-      status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
-    }
+    MBI_TRY(mbi_device_allocate(run->context, bytes, "row_ptr", &own));
+    status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
     row_ptr = own;
   }
   if (status == MERBIT_OK) {
@@ -39010,41 +38552,32 @@ static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const vo
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
    * methods do not read the z before the first one: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
-    status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
+    MBI_TRY(mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type)));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = run->weights.totals != NULL
-        ? mbi_pagerank_send(run, gpu->weights, run->weights.totals) : mbi_pagerank_weigh(run);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_send(run, gpu->teleport, run->teleport);
-  }
-  return status == MERBIT_OK
-      ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory) : status;
+  MBI_TRY(mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL));
+  MBI_TRY(run->weights.totals != NULL
+      ? mbi_pagerank_send(run, gpu->weights, run->weights.totals) : mbi_pagerank_weigh(run));
+  MBI_TRY(mbi_pagerank_send(run, gpu->teleport, run->teleport));
+  return mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory);
 }
 
 /* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
-  merbit_status status;
   begin.z = mbi_device_address(run->gpu.z[0]);
   begin.weights = mbi_device_address(run->gpu.weights);
   begin.given = run->desc.start != NULL;
   begin.n = (uint64_t)run->n;
   begin.partials = mbi_device_address(run->gpu.partials);
-  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
+  MBI_TRY(mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin));
   first.partials = mbi_device_address(run->gpu.partials);
   first.blocks = (uint32_t)mbi_pagerank_blocks(run);
   first.m = mbi_device_address(run->engine.memory);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
+  return mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first);
 }
 
 /* ---- An iteration ------------------------------------------------------------------------ */
@@ -39069,39 +38602,43 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
   mbk_pagerank_update_arguments update;
   mbk_pagerank_first_arguments finish;
-  merbit_status status =
-      mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
-  if (status == MERBIT_OK) {
-    update.z = z;
-    update.y = y;
-    update.weights = mbi_device_address(run->gpu.weights);
-    update.teleport = mbi_device_address(run->gpu.teleport);
-    update.n = (uint64_t)run->n;
-    update.m = mbi_device_address(run->engine.memory);
-    update.partials = mbi_device_address(run->gpu.partials);
-    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
-  }
+  MBI_TRY(mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream));
+  update.z = z;
+  update.y = y;
+  update.weights = mbi_device_address(run->gpu.weights);
+  update.teleport = mbi_device_address(run->gpu.teleport);
+  update.n = (uint64_t)run->n;
+  update.m = mbi_device_address(run->engine.memory);
+  update.partials = mbi_device_address(run->gpu.partials);
+  MBI_TRY(mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update));
   finish.partials = mbi_device_address(run->gpu.partials);
   finish.blocks = (uint32_t)mbi_pagerank_blocks(run);
   finish.m = mbi_device_address(run->engine.memory);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
-      : status;
+  return mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish);
 }
 
 /* Enqueues two iterations, so that the next call always begins with z[0], also after a
  * failure. */
-static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int count) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
-  merbit_status status = MERBIT_OK;
   int turn;
-  for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
-    status =
-        run->plan->making.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+  (void)index;
+  (void)count;
+  for (turn = 0; turn < 2; turn++) {
+    MBI_TRY(run->plan->making.dual ? mbi_pagerank_dual(run, turn)
+        : mbi_pagerank_fused(run, turn));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Create and release ------------------------------------------------------------------ */
+
+/* Makes the kernels, uploads the vectors and enqueues the first ranks' z. */
+static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
+  MBI_TRY(mbi_pagerank_specialise(run));
+  MBI_TRY(mbi_pagerank_upload(run));
+  return mbi_pagerank_begin(run);
+}
 
 /* Makes the plan and the arrays for the GPU. On failure the caller runs
  * mbi_pagerank_release_cuda. */
@@ -39123,13 +38660,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   if (run->plan->epilogue != NULL) {
     run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
   }
-  status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_upload(run);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_begin(run);
-  }
+  status = mbi_pagerank_load(run);
   mbi_device_leave(run->context);
   return status;
 }
@@ -39156,10 +38687,8 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
-  merbit_status status = mbi_device_enter(run->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_device_enter(run->context));
   if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
     status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
   }
@@ -39178,10 +38707,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   mbk_pagerank_end_arguments end;
-  merbit_status status = mbi_device_enter(run->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(run->context));
   end.z = mbi_device_address(z);
   end.weights = mbi_device_address(run->gpu.weights);
   end.n = (uint64_t)run->n;
@@ -39690,11 +39217,9 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
   mbi_pagerank_release_cuda(run);
   mbi_error_clear(context, reason, sizeof reason);
   mbi_log(context, "this PageRank computes on the CPU: %s", reason);
-  status = mbi_pagerank_prepare_cpu(run);
-  if (status == MERBIT_OK) {
-    memcpy(run->plan->reason, reason, sizeof reason);
-  }
-  return status;
+  MBI_TRY(mbi_pagerank_prepare_cpu(run));
+  memcpy(run->plan->reason, reason, sizeof reason);
+  return MERBIT_OK;
 }
 
 static void mbi_pagerank_note_history(mbi_pagerank *run) {
@@ -39717,12 +39242,9 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   int span = mbi_recorded_loops(&run->engine) ? MBI_PAGERANK_CHECK : MBI_SOLVE_ROUND_FIRST;
   double sums[2], before = start;
   while (state->stop == MBI_SOLVE_RUNNING) {
-    const merbit_status status =
-        cuda ? mbi_pagerank_iterate_cuda(run, span) : mbi_pagerank_iterate_cpu(run);
-    const double now = mbi_seconds();
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    double now;
+    MBI_TRY(cuda ? mbi_pagerank_iterate_cuda(run, span) : mbi_pagerank_iterate_cpu(run));
+    now = mbi_seconds();
     span = mbi_solve_next_round(state->iterations - run->history_count, now - before);
     before = now;
     mbi_pagerank_note_history(run);
@@ -39754,23 +39276,24 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
+/* Computes and reports. The caller runs mbi_pagerank_release. */
+static merbit_status mbi_pagerank_compute(mbi_pagerank *run, const merbit_view *graph,
+    merbit_pagerank_result *result) {
+  const double start = mbi_seconds();
+  MBI_TRY(mbi_pagerank_encode(run, graph));
+  mbi_pagerank_start(run);
+  MBI_TRY(mbi_pagerank_prepare(run, graph->memory));
+  result->prepare_seconds = mbi_seconds() - start;
+  MBI_TRY(mbi_pagerank_iterate(run));
+  result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
+  mbi_pagerank_report(run, result);
+  return MERBIT_OK;
+}
+
 /* Computes ranks. `graph` is a square view, not empty, whose header has been checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
     merbit_pagerank_result *result) {
-  const double start = mbi_seconds();
-  merbit_status status = mbi_pagerank_encode(run, graph);
-  if (status == MERBIT_OK) {
-    mbi_pagerank_start(run);
-    status = mbi_pagerank_prepare(run, graph->memory);
-  }
-  result->prepare_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_iterate(run);
-  }
-  if (status == MERBIT_OK) {
-    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
-    mbi_pagerank_report(run, result);
-  }
+  const merbit_status status = mbi_pagerank_compute(run, graph, result);
   mbi_pagerank_release(run);
   return status;
 }
@@ -39779,7 +39302,6 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
     const merbit_pagerank_desc *desc, void *ranks, merbit_pagerank_result *result) {
   merbit_pagerank_result answer;
   mbi_pagerank run;
-  merbit_status status;
   memset(&answer, 0, sizeof answer);
   memset(&run, 0, sizeof run);
   if (result != NULL) {
@@ -39793,14 +39315,14 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
   if (desc != NULL) {
     run.desc = *desc;
   }
-  status = mbi_pagerank_check(&run, graph, ranks);
-  if (status == MERBIT_OK && run.n > 0) {
-    status = mbi_pagerank_run(&run, graph, &answer);
+  MBI_TRY(mbi_pagerank_check(&run, graph, ranks));
+  if (run.n > 0) {
+    MBI_TRY(mbi_pagerank_run(&run, graph, &answer));
   }
-  if (status == MERBIT_OK && result != NULL) {
+  if (result != NULL) {
     *result = answer;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ==== >>solve/eigen/jacobi.c  eigenvalues of a small symmetric matrix ===================== */
@@ -40090,11 +39612,8 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   void *host = NULL;
   double *numbers, square = 0;
   int64_t i;
-  merbit_status status =
-      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host));
   numbers = (double *)host;
   for (i = 0; i < n; i++) {
     numbers[i] = mbi_eigen_random(e);
@@ -40178,7 +39697,9 @@ static merbit_status mbi_lanczos_join(merbit_solver *solver) {
 }
 
 /* Runs one iteration: w = A u for the newest vector u of the basis; w joins the basis. */
-MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   return mbi_lanczos_join(solver);
 }
@@ -40380,7 +39901,9 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
 }
 
 /* Runs one iteration: w = A u, lambda = u'w, u = w / ||w||. */
-MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
   return mbi_solve_step(solver, MBI_POWER_NORMALISE);
@@ -40526,20 +40049,18 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
-  merbit_status status = mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m,
-      sizeof(double), "small matrices", &memory);
-  if (status == MERBIT_OK) {
-    memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
-    e->memory = (double *)memory;
-    e->t = e->memory;
-    e->work = e->t + m * (m + 1);
-    e->s = e->work + m * (m + 1);
-    e->columns = e->s + m * (m + 1);
-    e->couple = e->columns + m * (m + 1);
-    e->estimate = e->couple + m;
-    e->order = (int *)(void *)(e->estimate + m);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m, sizeof(double),
+      "small matrices", &memory));
+  memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
+  e->memory = (double *)memory;
+  e->t = e->memory;
+  e->work = e->t + m * (m + 1);
+  e->s = e->work + m * (m + 1);
+  e->columns = e->s + m * (m + 1);
+  e->couple = e->columns + m * (m + 1);
+  e->estimate = e->couple + m;
+  e->order = (int *)(void *)(e->estimate + m);
+  return MERBIT_OK;
 }
 
 /* Computes the residuals of the pairs found, and returns values, residuals and vectors. */
@@ -40624,22 +40145,16 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
  * current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
     merbit_eigen_result *result) {
-  merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
   int lacking;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_read_state(e);
-  }
-  if (status == MERBIT_OK) {
-    status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);
-  }
+  MBI_TRY(mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1));
+  MBI_TRY(mbi_eigen_read_state(e));
+  MBI_TRY(e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e));
   result->iterations = e->state.iterations;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_check(e, values, (char *)vectors, result);
-  }
+  MBI_TRY(mbi_eigen_check(e, values, (char *)vectors, result));
   lacking = result->converged < e->desc.count;
   result->stop = e->stop == MERBIT_STOP_CONVERGED && lacking ? MERBIT_STOP_STAGNATED
       : (merbit_stop)e->stop;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Adds times, the plan, memory and the description to the report. */
@@ -40674,10 +40189,26 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases everything. */
+/* Makes a solver, iterates and reports. The caller releases e->memory and e->solver. */
+static merbit_status mbi_eigen_solve(mbi_eigen *e, merbit_context *context,
+    const merbit_view *view, double *values, void *vectors, merbit_eigen_result *result) {
+  const double start = mbi_seconds();
+  merbit_status status;
+  MBI_TRY(mbi_eigen_make_solver(e, context, view));
+  MBI_TRY(mbi_eigen_allocate(e));
+  MBI_TRY(mbi_solver_enter(e->solver));
+  result->prepare_seconds = mbi_seconds() - start;
+  e->solver->started = mbi_seconds();
+  status = mbi_eigen_run(e, values, vectors, result);
+  mbi_solver_leave(e->solver);
+  MBI_TRY(status);
+  mbi_eigen_finish(e, result);
+  return MERBIT_OK;
+}
+
+/* Computes and releases everything that it needs. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
     const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
-  const double start = mbi_seconds();
   mbi_eigen e;
   merbit_status status;
   memset(&e, 0, sizeof e);
@@ -40686,22 +40217,7 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
   e.stop = MBI_SOLVE_ON;
   e.row = -1;
   e.best = HUGE_VAL;
-  status = mbi_eigen_make_solver(&e, context, view);
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_allocate(&e);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(e.solver);
-  }
-  if (status == MERBIT_OK) {
-    result->prepare_seconds = mbi_seconds() - start;
-    e.solver->started = mbi_seconds();
-    status = mbi_eigen_run(&e, values, vectors, result);
-    mbi_solver_leave(e.solver);
-  }
-  if (status == MERBIT_OK) {
-    mbi_eigen_finish(&e, result);
-  }
+  status = mbi_eigen_solve(&e, context, view, values, vectors, result);
   if (e.solver != NULL) {
     mbi_release(context, e.memory);
     mbi_solver_free(e.solver);
@@ -40727,7 +40243,6 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
     const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
   merbit_eigen_result answer;
   merbit_eigen_desc own;
-  merbit_status status;
   if (result != NULL) {
     memset(result, 0, sizeof *result);
   }
@@ -40746,11 +40261,11 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
   mbi_eigen_fill_desc(&own, view);
   MBI_TRY(mbi_eigen_check_desc(context, &own, view->rows));
   mbi_eigen_clear(&own, view, values, vectors, &answer);
-  status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
-  if (status == MERBIT_OK && result != NULL) {
+  MBI_TRY(mbi_eigen_compute(context, view, &own, values, vectors, &answer));
+  if (result != NULL) {
     *result = answer;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 #endif /* MERBIT_IMPLEMENTATION */

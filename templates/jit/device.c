@@ -131,40 +131,29 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
-  merbit_status status =
-      mbi_device_check(context,
-                       device->driver.device_get_name(
-                           device->name, (int)sizeof device->name - 1, device->ordinal),
-                       "cuDeviceGetName", "asking for the GPU's name");
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
-                                  &device->shared_bytes_per_block);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
-  }
+  MBI_TRY(mbi_device_check(context,
+                           device->driver.device_get_name(
+                               device->name, (int)sizeof device->name - 1, device->ordinal),
+                           "cuDeviceGetName", "asking for the GPU's name"));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor));
+  MBI_TRY(
+      mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
+                               &device->shared_bytes_per_block));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));
   device->compute_capability = 10 * major + minor;
   device->dependent_launch = device->compute_capability >= 90 &&
                              device->driver.launch_kernel_ex != NULL &&
                              device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
                         device->driver.occupancy != NULL;
-  if (status == MERBIT_OK && device->compute_capability < 50) {
+  if (device->compute_capability < 50) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "%s has compute capability %d.%d; the oldest that works is 5.0",
                     device->name, major, minor);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Fills context->device; its driver must be open. The primary context comes last, because it
@@ -172,33 +161,26 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
 static merbit_status mbi_device_choose(merbit_context *context,
                                        const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
-  merbit_status status =
-      mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
-                       "cuDriverGetVersion", "asking for the driver's version");
-  if (status == MERBIT_OK && device->driver_version < MBI_CUDA_DRIVER_OLDEST) {
+  MBI_TRY(mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
+                           "cuDriverGetVersion", "asking for the driver's version"));
+  if (device->driver_version < MBI_CUDA_DRIVER_OLDEST) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "the NVIDIA driver supports CUDA %d.%d; install one for CUDA 11 or later",
                     device->driver_version / 1000, device->driver_version % 1000 / 10);
   }
-  if (status == MERBIT_OK) {
-    status = desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
-                                        : mbi_device_of_ordinal(context, desc->device);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_examine(context);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nvrtc_open(context, desc->nvrtc_path);
-  }
-  if (status == MERBIT_OK && desc->cuda_context == NULL) {
-    status = mbi_device_check(
-        context, device->driver.primary_retain(&device->cuda_context, device->ordinal),
-        "cuDevicePrimaryCtxRetain", "opening the GPU");
-    device->primary = status == MERBIT_OK;
-  } else {
+  MBI_TRY(desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
+                                     : mbi_device_of_ordinal(context, desc->device));
+  MBI_TRY(mbi_device_examine(context));
+  MBI_TRY(mbi_nvrtc_open(context, desc->nvrtc_path));
+  if (desc->cuda_context != NULL) {
     device->cuda_context = desc->cuda_context;
+    return MERBIT_OK;
   }
-  return status;
+  MBI_TRY(mbi_device_check(
+      context, device->driver.primary_retain(&device->cuda_context, device->ordinal),
+      "cuDevicePrimaryCtxRetain", "opening the GPU"));
+  device->primary = 1;
+  return MERBIT_OK;
 }
 
 /* ---- Calls that need a current CUDA context ---------------------------------------------- */

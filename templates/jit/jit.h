@@ -131,16 +131,19 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context);
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer);
 MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address);
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used);
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
-                                 uint64_t bytes);
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena);
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena);
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address);
-MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
-                                                     int count, mbi_devptr *const *parts,
-                                                     const uint64_t *bytes);
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address);
+MBI_INTERNAL void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes);
+MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
+                                              uint64_t bytes, const char *what,
+                                              mbi_devptr *address);
+MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
+                                                    const char *what, int count,
+                                                    mbi_devptr *const *parts,
+                                                    const uint64_t *bytes);
+MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
+                                    mbi_devptr address);
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
                                              const void *source, size_t bytes);
 MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *target,

@@ -106,14 +106,10 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
     const char *const *pieces = mbi_sources[i].pieces;
     size_t length = 0;
     void *joined = NULL;
-    merbit_status status;
     for (piece = 0; pieces[piece] != NULL; piece++) {
       length += strlen(pieces[piece]);
     }
-    status = mbi_allocate_array(context, (int64_t)length + 1, 1, mbi_sources[i].name, &joined);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_allocate_array(context, (int64_t)length + 1, 1, mbi_sources[i].name, &joined));
     texts->names[i] = mbi_sources[i].name;
     texts->texts[i] = texts->owned[i] = (char *)joined;
     length = 0;
@@ -166,26 +162,30 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
 }
 
 /* Copies the cubin, or the PTX, of a compiled program. */
+static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
+                                          const char *main_file, int ptx, void **image,
+                                          size_t *size) {
+  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  MBI_TRY(mbi_nvrtc_check(
+      context, ptx ? nvrtc->get_ptx_size(program, size) : nvrtc->get_cubin_size(program, size),
+      ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file));
+  if (*size == 0 || *size > MBI_CACHE_LARGEST) {
+    return mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
+                    *size, main_file);
+  }
+  MBI_TRY(mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image));
+  return mbi_nvrtc_check(context,
+                         ptx ? nvrtc->get_ptx(program, (char *)*image)
+                             : nvrtc->get_cubin(program, (char *)*image),
+                         ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
+}
+
+/* Copies the image as mbi_nvrtc_copy_image does. After a failure *image is NULL. */
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
                                      const char *main_file, int ptx, void **image,
                                      size_t *size) {
-  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
-  merbit_status status = mbi_nvrtc_check(
-      context, ptx ? nvrtc->get_ptx_size(program, size) : nvrtc->get_cubin_size(program, size),
-      ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file);
-  if (status == MERBIT_OK && (*size == 0 || *size > MBI_CACHE_LARGEST)) {
-    status = mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
-                      *size, main_file);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nvrtc_check(context,
-                             ptx ? nvrtc->get_ptx(program, (char *)*image)
-                                 : nvrtc->get_cubin(program, (char *)*image),
-                             ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
-  }
+  const merbit_status status =
+      mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
   if (status != MERBIT_OK) {
     mbi_release(context, *image);
     *image = NULL;
@@ -311,15 +311,11 @@ MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const cha
   mbi_target target;
   char *key;
   size_t key_size;
-  merbit_status status = mbi_device_alive(context);
+  merbit_status status = MERBIT_OK;
   memset(program, 0, sizeof *program);
-  if (status == MERBIT_OK) {
-    status = mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
-                               &target);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
+  MBI_TRY(mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
+                            &target));
   key = mbi_key_create(context, main_file, preamble, &target, &key_size);
   if (key == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
@@ -349,14 +345,13 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
                                               const mbi_program *program, const char *name,
                                               void **function) {
   char attempt[128];
-  merbit_status status = mbi_device_alive(context);
+  merbit_status status;
   *function = NULL;
-  if (status == MERBIT_OK) {
-    (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
-    status = mbi_device_check(
-        context, context->device.driver.module_get_function(function, program->module, name),
-        "cuModuleGetFunction", attempt);
-  }
+  MBI_TRY(mbi_device_alive(context));
+  (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
+  status = mbi_device_check(
+      context, context->device.driver.module_get_function(function, program->module, name),
+      "cuModuleGetFunction", attempt);
   if (status != MERBIT_OK) {
     *function = NULL;
   }

@@ -186,14 +186,11 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const char *p = in->next;
   char quoted[MBI_MM_QUOTE];
   int64_t row, col;
-  merbit_status status = MERBIT_OK;
   if (!r->header.array) {
-    status = mbi_mm_explain_index(in, &p, "row", r->header.rows, &row);
-    if (status == MERBIT_OK) {
-      status = mbi_mm_explain_index(in, &p, "column", r->header.cols, &col);
-    }
-    if (status == MERBIT_OK && !mbi_mm_in_triangle(r, row, col)) {
-      status = mbi_mm_fail(
+    MBI_TRY(mbi_mm_explain_index(in, &p, "row", r->header.rows, &row));
+    MBI_TRY(mbi_mm_explain_index(in, &p, "column", r->header.cols, &col));
+    if (!mbi_mm_in_triangle(r, row, col)) {
+      return mbi_mm_fail(
           in, MERBIT_INVALID_FILE, in->line, "entry (%" PRId64 ", %" PRId64 ") is %s", row, col,
           row == col  ? "on the diagonal, which skew-symmetric files leave out"
           : row < col ? "above the diagonal and earlier ones below it; files with "
@@ -202,24 +199,20 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
                         "a symmetry have one triangle");
     }
   }
-  if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
+  if (r->header.field != MBI_MM_PATTERN) {
     const int complex = r->header.field == MBI_MM_COMPLEX;
-    status = mbi_mm_explain_value(r, complex ? "real part" : "value", &p);
-    if (status == MERBIT_OK && complex) {
-      status = mbi_mm_explain_value(r, "imaginary part", &p);
+    MBI_TRY(mbi_mm_explain_value(r, complex ? "real part" : "value", &p));
+    if (complex) {
+      MBI_TRY(mbi_mm_explain_value(r, "imaginary part", &p));
     }
   }
-  if (status == MERBIT_OK && r->header.symmetry == MBI_MM_HERMITIAN &&
-      r->header.field == MBI_MM_COMPLEX && *mbi_mm_skip_blanks(p) == '\n') {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-                         "%s has an imaginary part on the diagonal, which is real in a "
-                         "Hermitian matrix",
-                         mbi_mm_quote_line(in->next, quoted));
+  if (r->header.symmetry == MBI_MM_HERMITIAN && r->header.field == MBI_MM_COMPLEX &&
+      *mbi_mm_skip_blanks(p) == '\n') {
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "%s has an imaginary part on the diagonal, which is real in a "
+                       "Hermitian matrix",
+                       mbi_mm_quote_line(in->next, quoted));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-                    "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
-  }
-  return status;
+  return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                     "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
 }

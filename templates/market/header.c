@@ -208,24 +208,16 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
 MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
-  merbit_status status = mbi_mm_next_line(in);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_next_line(in));
   if (in->next == in->end) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
                        "the file ends early, before its size line");
   }
   p = in->next;
-  status = mbi_mm_read_size(in, &p, "rows", &header->rows);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_size(in, &p, "columns", &header->cols);
-  }
-  if (status == MERBIT_OK && !header->array) {
-    status = mbi_mm_read_size(in, &p, "entries", &header->entries);
-  }
-  if (status != MERBIT_OK) {
-    return status;
+  MBI_TRY(mbi_mm_read_size(in, &p, "rows", &header->rows));
+  MBI_TRY(mbi_mm_read_size(in, &p, "columns", &header->cols));
+  if (!header->array) {
+    MBI_TRY(mbi_mm_read_size(in, &p, "entries", &header->entries));
   }
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
@@ -233,11 +225,11 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
                        mbi_mm_quote_line(p, quoted));
   }
   header->line = in->line;
-  status = mbi_mm_check_sizes(in, header);
-  if (status == MERBIT_OK && header->array) {
+  MBI_TRY(mbi_mm_check_sizes(in, header));
+  if (header->array) {
     header->entries = mbi_mm_array_entries(header);
   }
   in->next = p + 1;
   in->line++;
-  return status == MERBIT_OK ? mbi_mm_check_entries(in, header) : status;
+  return mbi_mm_check_entries(in, header);
 }

@@ -223,26 +223,18 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
 
 /* Reads the next window; next == end at the end of the input. */
 static merbit_status mbi_mm_refill(mbi_mm_input *in) {
-  merbit_status status = MERBIT_OK;
   do {
     size_t used;
     if (mbi_mm_window_in_place(in)) {
-      status = mbi_mm_refuse_nul(in, in->next, (size_t)(in->end - in->next));
-      return status == MERBIT_OK ? mbi_mm_report(in, MBI_MM_PROGRESS) : status;
+      MBI_TRY(mbi_mm_refuse_nul(in, in->next, (size_t)(in->end - in->next)));
+      return mbi_mm_report(in, MBI_MM_PROGRESS);
     }
-    status = mbi_mm_fill(in, &used);
-    if (status == MERBIT_OK) {
-      status = mbi_mm_refuse_nul(in, in->buffer, used);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_mm_report(in, MBI_MM_PROGRESS);
-    }
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_mm_fill(in, &used));
+    MBI_TRY(mbi_mm_refuse_nul(in, in->buffer, used));
+    MBI_TRY(mbi_mm_report(in, MBI_MM_PROGRESS));
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
-      status = mbi_mm_long_line(in);
+      MBI_TRY(mbi_mm_long_line(in));
     } else if (in->in_comment) { /* the comment ends, at least because the input does */
       in->next = used > 0
                      ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1
@@ -250,8 +242,8 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
       in->line++;
       in->in_comment = 0;
     }
-  } while (status == MERBIT_OK && in->next == in->end && !(in->ended && in->rest_size == 0));
-  return status;
+  } while (in->next == in->end && !(in->ended && in->rest_size == 0));
+  return MERBIT_OK;
 }
 
 /* Goes to the next line that is neither blank nor a comment. Such lines may be anywhere after
@@ -260,9 +252,9 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
     if (in->next == in->end) {
-      const merbit_status status = mbi_mm_refill(in);
-      if (status != MERBIT_OK || in->next == in->end) {
-        return status;
+      MBI_TRY(mbi_mm_refill(in));
+      if (in->next == in->end) {
+        return MERBIT_OK;
       }
     }
     p = mbi_mm_skip_blanks(in->next);
@@ -278,22 +270,19 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
-  merbit_status status = MERBIT_OK;
   in->rest = in->buffer;
   in->line = 1;
   if (in->block == NULL) {
-    status = mbi_mm_fill(in, &size);
+    MBI_TRY(mbi_mm_fill(in, &size));
     head = in->buffer;
     in->rest_size = size;
   }
-  if (status == MERBIT_OK && size == 0) {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
-                         "the input is empty; a Matrix Market banner is expected");
+  if (size == 0) {
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                       "the input is empty; a Matrix Market banner is expected");
   }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_refuse_packed(in, head, size);
-  }
-  if (status == MERBIT_OK && size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
+  MBI_TRY(mbi_mm_refuse_packed(in, head, size));
+  if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
     if (in->block != NULL) {
       in->block += 3;
       in->block_size -= 3;
@@ -303,5 +292,5 @@ MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
       in->rest_size -= 3;
     }
   }
-  return status == MERBIT_OK ? mbi_mm_refill(in) : status;
+  return mbi_mm_refill(in);
 }

@@ -115,11 +115,10 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-/* Writes the entries in the order of the view's arrays. */
+/* Writes the entries in the order of the view's arrays, and all that waits in the buffer. */
 static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
-  merbit_status status = MERBIT_OK;
-  for (i = 0; i < view->nnz && status == MERBIT_OK; i++) {
+  for (i = 0; i < view->nnz; i++) {
     if (view->format == MERBIT_COO) {
       row = mbi_index_at(view->row_ind, view->index_type, i) - view->base;
     } else {
@@ -129,10 +128,10 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
     }
     mbi_mm_put_entry(out, view, row, i);
     if (out->used > MBI_MM_OUTPUT - MBI_MM_LINE) {
-      status = mbi_mm_flush(out);
+      MBI_TRY(mbi_mm_flush(out));
     }
   }
-  return status;
+  return mbi_mm_flush(out);
 }
 
 /* Returns the banner's symmetry. A Hermitian matrix of real values or ones is symmetric. */
@@ -152,11 +151,8 @@ static const char *mbi_mm_symmetry_word(const merbit_view *view) {
 
 static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
-  merbit_status status =
-      mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer));
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
   mbi_mm_put_text(out, view->values == NULL                    ? "pattern "
@@ -167,9 +163,6 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   mbi_mm_put_whole(out, view->cols, ' ');
   mbi_mm_put_whole(out, view->nnz, '\n');
   status = mbi_mm_write_entries(out, view);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_flush(out);
-  }
   mbi_release(out->context, buffer);
   return status;
 }
@@ -180,10 +173,8 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   if (view->format != MERBIT_BSR) {
     return mbi_mm_write_view(out, view);
   }
-  status = mbi_matrix_from_view(out->context, view, 0, &entries);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_write_view(out, &entries->view);
-  }
+  MBI_TRY(mbi_matrix_from_view(out->context, view, 0, &entries));
+  status = mbi_mm_write_view(out, &entries->view);
   merbit_matrix_destroy(entries);
   return status;
 }
@@ -228,10 +219,8 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   mbi_mm_output out;
   mbi_replacement replacement;
   int error;
-  merbit_status status = mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
   error = mbi_replacement_begin(&replacement, path);
   if (error == ENOTSUP) {
     return mbi_fail(context, MERBIT_IO_ERROR,

@@ -171,15 +171,12 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
   merbit_view csr;
-  merbit_status status = mbi_shape_check(context, "bsr_desc", desc);
+  merbit_status status;
   memset(bsr, 0, sizeof *bsr);
-  if (status == MERBIT_OK) {
-    status = mbi_blocks_source(context, host, &csr, &made);
-  }
-  if (status == MERBIT_OK) {
-    mbi_shape_find(context, &csr, masks, &shape);
-    status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
-  }
+  MBI_TRY(mbi_shape_check(context, "bsr_desc", desc));
+  MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
+  mbi_shape_find(context, &csr, masks, &shape);
+  status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
   merbit_matrix_destroy(made);
   return status;
 }
@@ -213,15 +210,13 @@ MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_
   merbit_matrix *made;
   merbit_view csr;
   mbi_blocking b;
-  merbit_status status = mbi_blocks_source(context, host, &csr, &made);
-  if (status == MERBIT_OK) {
-    b.csr = &csr;
-    b.bsr = bsr;
-    (void)mbi_blocking_count(context, &b);
-    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
-    merbit_matrix_destroy(made);
-  }
-  return status;
+  MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
+  b.csr = &csr;
+  b.bsr = bsr;
+  (void)mbi_blocking_count(context, &b);
+  mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+  merbit_matrix_destroy(made);
+  return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
@@ -241,13 +236,8 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
   memset(info, 0, sizeof *info);
   memset(&shape, 0, sizeof shape);
   shape = desc != NULL ? *desc : shape;
-  status = mbi_shape_check(context, "bsr_desc", &shape);
-  if (status == MERBIT_OK) {
-    status = mbi_view_to_full(context, view, &host);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_shape_check(context, "bsr_desc", &shape));
+  MBI_TRY(mbi_view_to_full(context, view, &host));
   status = mbi_blocks_source(context, &host, &csr, &made);
   if (status == MERBIT_OK) {
     mbi_shape_find(context, &csr, 0, &shape);

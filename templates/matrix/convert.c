@@ -26,20 +26,18 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   merbit_context *context = build->context;
   int64_t nnz = build->to.nnz;
   void *memory;
-  merbit_status status = mbi_allocate_array(context, build->to.rows + 1, sizeof(int64_t),
-                                            "the row offsets of a matrix", &memory);
+  MBI_TRY(mbi_allocate_array(context, build->to.rows + 1, sizeof(int64_t),
+                             "the row offsets of a matrix", &memory));
   build->row_ptr = (int64_t *)memory;
   build->to.row_ptr = memory;
-  if (status == MERBIT_OK) {
-    status =
-        mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory);
-    build->col_ind = (int32_t *)memory;
+  MBI_TRY(
+      mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory));
+  build->col_ind = (int32_t *)memory;
+  if (build->from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
+                               "the values of a matrix", &build->values));
   }
-  if (status == MERBIT_OK && build->from->values != NULL) {
-    status = mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
-                                "the values of a matrix", &build->values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Replaces the row offsets by 32-bit ones if these suffice. */

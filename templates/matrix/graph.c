@@ -172,30 +172,24 @@ static merbit_status mbi_graph_sort(mbi_graph *graph) {
   int64_t scratch = 0;
   void *memory;
   int task;
-  merbit_status status;
   mbi_parallel(graph->context, graph->tasks, mbi_graph_longest_task, graph);
   for (task = 0; task < graph->tasks; task++) {
     scratch += graph->found[task];
   }
-  status = mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
-                              "the scratch of a graph's rows", &memory);
-  if (status == MERBIT_OK) {
-    graph->scratch = (int32_t *)memory;
-    mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
-    mbi_release(graph->context, memory);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
+                             "the scratch of a graph's rows", &memory));
+  graph->scratch = (int32_t *)memory;
+  mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
+  mbi_release(graph->context, memory);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   merbit_context *context = graph->context;
   void *memory;
   int64_t v;
-  merbit_status status = mbi_allocate_array(context, graph->rows + 1, sizeof(int64_t),
-                                            "the rows of a graph", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->rows + 1, sizeof(int64_t), "the rows of a graph",
+                             &memory));
   graph->starts = (int64_t *)memory;
   memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
   mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
@@ -215,20 +209,19 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
                                             mbi_graph *graph) {
   void *memory;
-  merbit_status status;
   memset(graph, 0, sizeof *graph);
   graph->context = context;
   graph->csr = *csr;
   graph->rows = csr->rows;
   graph->base = csr->base;
   graph->tasks = mbi_share_tasks(context, csr->nnz);
-  status = mbi_allocate_array(context, csr->rows, sizeof(int32_t), "the degrees of a graph",
-                              &memory);
+  MBI_TRY(mbi_allocate_array(context, csr->rows, sizeof(int32_t), "the degrees of a graph",
+                             &memory));
   graph->degree = (int32_t *)memory;
-  if (status == MERBIT_OK && !mbi_graph_is_symmetric(graph)) {
-    status = mbi_graph_symmetrise(graph);
+  if (!mbi_graph_is_symmetric(graph)) {
+    MBI_TRY(mbi_graph_symmetrise(graph));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {

@@ -209,12 +209,9 @@ MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbi
                                             merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
   void *memory;
-  merbit_status status =
-      mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory);
+  merbit_status status;
   *order = NULL;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory));
   status = mbi_graph_create(context, csr, &graph);
   if (status == MERBIT_OK) {
     status = reordering == MERBIT_REORDERING_RCM

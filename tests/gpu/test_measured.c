@@ -229,7 +229,7 @@ static void hubs_are_found_again(void **state) {
     assert_int_equal(mbi_method_create(plan), MERBIT_OK);
     assert_int_equal(mbi_hubs_of(plan)->count, count);
   }
-  mbi_nonempty_finish(context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   mbi_device_leave(context);
   merbit_plan_destroy(plan);
   merbit_context_destroy(context);

@@ -56,8 +56,10 @@ static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
 }
 
 /* Runs one iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
-static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver, int index, int count) {
   const int separate = mbi_solve_separate_preconditioner(solver);
+  (void)index;
+  (void)count;
   if (solver->gpu.fused_blocks > 0) {
     return mbi_bicgstab_iterate_fused(solver);
   }

@@ -74,15 +74,14 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
 }
 
 /* Runs lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of the iterations that are enqueued together (gpu.place,
- * gpu.followed). */
-static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
+ * iterations, and after the last of the iterations that are enqueued together. */
+static merbit_status mbi_cg_iterate_fused(merbit_solver *solver, int index, int count) {
   const mbi_solve_vectors whole = solver->v;
-  const int held = solver->gpu.place % MBI_CG_RING;
+  const int held = index % MBI_CG_RING;
   merbit_status status;
   mbi_cg_rotate_p(solver, held);
   solver->v.from = held;
-  solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
+  solver->v.to = held + 1 < MBI_CG_RING && index + 1 < count;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
   status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
@@ -94,9 +93,9 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
 }
 
 /* Runs one iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
-static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count) {
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_iterate_fused(solver);
+    return mbi_cg_iterate_fused(solver, index, count);
   }
   MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
   MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */

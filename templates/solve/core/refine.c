@@ -52,14 +52,29 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
   return MERBIT_OK;
 }
 
+/* Rounds `count` values in GPU memory to solver->single_there, and waits. */
+static merbit_status mbi_refine_shorten(merbit_solver *solver, const mbi_program *program,
+                                        mbi_devptr values, uint64_t count) {
+  merbit_context *context = solver->context;
+  void *kernel = NULL;
+  mbk_forms_shorten_arguments arguments;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_forms_shorten", &kernel));
+  arguments.values = values;
+  arguments.nnz = count;
+  arguments.wide = 1;
+  arguments.half = 0;
+  arguments.shorter = solver->single_there;
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count), 256,
+                            0, NULL, &arguments));
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
  * current. A value that f32 cannot represent becomes infinite; mbi_refine_holds finds it. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
-  uint64_t count = (uint64_t)mbi_view_values(view);
-  void *kernel = NULL;
-  mbk_forms_shorten_arguments arguments;
+  const uint64_t count = (uint64_t)mbi_view_values(view);
   mbi_program program;
   merbit_status status;
   if (solver->single_there == 0) {
@@ -68,19 +83,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   }
   MBI_TRY(
       mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  status = mbi_program_kernel(context, &program, "mbk_forms_shorten", &kernel);
-  if (status == MERBIT_OK) {
-    arguments.values = values;
-    arguments.nnz = count;
-    arguments.wide = 1;
-    arguments.half = 0;
-    arguments.shorter = solver->single_there;
-    status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
-                               256, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  status = mbi_refine_shorten(solver, &program, values, count);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -102,11 +105,9 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
     *rounded = solver->single_values;
     return status;
   }
-  status = mbi_device_enter(solver->context);
-  if (status == MERBIT_OK) {
-    status = mbi_refine_round_there(solver, mbi_device_address(values));
-    mbi_device_leave(solver->context);
-  }
+  MBI_TRY(mbi_device_enter(solver->context));
+  status = mbi_refine_round_there(solver, mbi_device_address(values));
+  mbi_device_leave(solver->context);
   *rounded = mbi_device_pointer(solver->single_there);
   return status;
 }

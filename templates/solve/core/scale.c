@@ -46,11 +46,9 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   if (exponent == 0) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
-                              "a scaled vector", &copy);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
-  }
+  MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+                             "a scaled vector", &copy));
+  status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
   if (status == MERBIT_OK) {
     mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
     status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);

@@ -150,6 +150,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   making.unsynchronised = making.interleaved = 1;
   making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
   making.maker = solver;
+  making.arena = &solver->gpu.arena;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -182,7 +183,6 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   }
   merbit_plan_destroy(solver->plan); /* the plan has arrays in the arena */
   solver->plan = NULL;
-  (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
@@ -241,15 +241,13 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
 
 /* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
-  merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_space(solver);
+  merbit_status status;
+  if (solver->desc.refine) {
+    MBI_TRY(mbi_solver_make_inner(solver));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_plan(solver);
-  }
-  mbi_arena_shut(solver->context, &solver->gpu.arena);
-  MBI_TRY(status);
+  MBI_TRY(mbi_solver_make_space(solver));
+  MBI_TRY(mbi_solver_make_plan(solver));
+  solver->gpu.arena.open = 0;
   MBI_TRY(mbi_solver_enter(solver));
   solver->bytes -= solver->gpu.arena.used; /* the plan counts these bytes */
   status = mbi_solver_setup(solver, &solver->view);

@@ -80,7 +80,9 @@ typedef struct mbi_solve_method {
   void (*layout)(struct merbit_solver *solver);
   merbit_status (*start)(
       struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
+  /* Runs or enqueues one iteration, number `index` of `count` that are enqueued together. Calls
+   * mbi_solve_count once. */
+  merbit_status (*iterate)(struct merbit_solver *solver, int index, int count);
   const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
@@ -101,10 +103,8 @@ typedef struct mbi_solve_gpu {
   int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
   int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
                        MBI_RECORDED_LOOP */
-  int place,
-      followed; /* of the iteration being enqueued: its number, and whether another follows */
-  void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* follows the vectors; holds small arrays of the plan */
+  void *stream;     /* CUstream; NULL: the default stream */
+  mbi_arena arena;  /* follows the vectors; holds small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */

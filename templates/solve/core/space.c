@@ -172,8 +172,8 @@ static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, the context's device
- * allocations come from there. On failure the caller runs mbi_solve_release_memory. */
+/* Allocates vectors and scalars, and opens the arena for the plan. On failure the caller runs
+ * mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
@@ -183,8 +183,7 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
   MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
   if (arena > 0) {
-    mbi_arena_open(solver->context, &solver->gpu.arena,
-                   mbi_device_address(solver->space) + bytes, arena);
+    mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
   }
   if (solver->gpu.fused_blocks > 0) { /* zero marks no exchange: marks count from 1 */
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));

@@ -37,11 +37,8 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   void *host = NULL;
   double *numbers, square = 0;
   int64_t i;
-  merbit_status status =
-      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host));
   numbers = (double *)host;
   for (i = 0; i < n; i++) {
     numbers[i] = mbi_eigen_random(e);

@@ -53,12 +53,12 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate);
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience);
 /* solve/eigen/lanczos.c */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count);
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis);
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e);
 /* solve/eigen/power.c */
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count);
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e);
 #endif /* MBI_SEPARATE */
 

@@ -33,7 +33,9 @@ static merbit_status mbi_lanczos_join(merbit_solver *solver) {
 }
 
 /* Runs one iteration: w = A u for the newest vector u of the basis; w joins the basis. */
-MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   return mbi_lanczos_join(solver);
 }

@@ -18,7 +18,9 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
 }
 
 /* Runs one iteration: w = A u, lambda = u'w, u = w / ||w||. */
-MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
   return mbi_solve_step(solver, MBI_POWER_NORMALISE);

@@ -67,8 +67,10 @@ static merbit_status mbi_gmres_start(merbit_solver *solver) {
 
 /* Runs one iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
  * w lies in MBI_AT_W. Unless the preconditioner is a step of its own, u is already M^-1 v_j. */
-static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+static merbit_status mbi_gmres_iterate(merbit_solver *solver, int index, int count) {
   int z = MBI_ARNOLDI_U;
+  (void)index;
+  (void)count;
   if (mbi_solve_separate_preconditioner(solver)) {
     z = MBI_ARNOLDI_Z;
     MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */

@@ -36,16 +36,15 @@ MBI_INTERNAL void mbi_pagerank_preamble(merbit_type type, merbit_index_type offs
 
 static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_pagerank_preamble(run->type, run->links.offset_type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank/pagerank.cu", &preamble,
-                              &run->engine.gpu.program);
-  for (i = 0; i < MBI_PAGERANK_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
-                                &run->gpu.kernels[i]);
+  MBI_TRY(mbi_program_create(run->context, "solve/pagerank/pagerank.cu", &preamble,
+                             &run->engine.gpu.program));
+  for (i = 0; i < MBI_PAGERANK_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
+                               &run->gpu.kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
@@ -66,10 +65,8 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   mbk_pagerank_weigh_arguments arguments;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
-    if (status == MERBIT_OK) {
-      status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
-    }
+    MBI_TRY(mbi_device_allocate(run->context, bytes, "row_ptr", &own));
+    status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
     row_ptr = own;
   }
   if (status == MERBIT_OK) {
@@ -98,43 +95,33 @@ static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const vo
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
    * methods do not read the z before the first one: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
-    status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
+    MBI_TRY(mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type)));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = run->weights.totals != NULL
-                 ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
-                 : mbi_pagerank_weigh(run);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_send(run, gpu->teleport, run->teleport);
-  }
-  return status == MERBIT_OK
-             ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory)
-             : status;
+  MBI_TRY(mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL));
+  MBI_TRY(run->weights.totals != NULL
+              ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
+              : mbi_pagerank_weigh(run));
+  MBI_TRY(mbi_pagerank_send(run, gpu->teleport, run->teleport));
+  return mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory);
 }
 
 /* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
-  merbit_status status;
   begin.z = mbi_device_address(run->gpu.z[0]);
   begin.weights = mbi_device_address(run->gpu.weights);
   begin.given = run->desc.start != NULL;
   begin.n = (uint64_t)run->n;
   begin.partials = mbi_device_address(run->gpu.partials);
-  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
+  MBI_TRY(mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin));
   first.partials = mbi_device_address(run->gpu.partials);
   first.blocks = (uint32_t)mbi_pagerank_blocks(run);
   first.m = mbi_device_address(run->engine.memory);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
+  return mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first);
 }
 
 /* ---- An iteration ------------------------------------------------------------------------ */
@@ -159,39 +146,43 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
   mbk_pagerank_update_arguments update;
   mbk_pagerank_first_arguments finish;
-  merbit_status status =
-      mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
-  if (status == MERBIT_OK) {
-    update.z = z;
-    update.y = y;
-    update.weights = mbi_device_address(run->gpu.weights);
-    update.teleport = mbi_device_address(run->gpu.teleport);
-    update.n = (uint64_t)run->n;
-    update.m = mbi_device_address(run->engine.memory);
-    update.partials = mbi_device_address(run->gpu.partials);
-    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
-  }
+  MBI_TRY(mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream));
+  update.z = z;
+  update.y = y;
+  update.weights = mbi_device_address(run->gpu.weights);
+  update.teleport = mbi_device_address(run->gpu.teleport);
+  update.n = (uint64_t)run->n;
+  update.m = mbi_device_address(run->engine.memory);
+  update.partials = mbi_device_address(run->gpu.partials);
+  MBI_TRY(mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update));
   finish.partials = mbi_device_address(run->gpu.partials);
   finish.blocks = (uint32_t)mbi_pagerank_blocks(run);
   finish.m = mbi_device_address(run->engine.memory);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
-                             : status;
+  return mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish);
 }
 
 /* Enqueues two iterations, so that the next call always begins with z[0], also after a
  * failure. */
-static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int count) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
-  merbit_status status = MERBIT_OK;
   int turn;
-  for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
-    status =
-        run->plan->making.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+  (void)index;
+  (void)count;
+  for (turn = 0; turn < 2; turn++) {
+    MBI_TRY(run->plan->making.dual ? mbi_pagerank_dual(run, turn)
+                                   : mbi_pagerank_fused(run, turn));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Create and release ------------------------------------------------------------------ */
+
+/* Makes the kernels, uploads the vectors and enqueues the first ranks' z. */
+static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
+  MBI_TRY(mbi_pagerank_specialise(run));
+  MBI_TRY(mbi_pagerank_upload(run));
+  return mbi_pagerank_begin(run);
+}
 
 /* Makes the plan and the arrays for the GPU. On failure the caller runs
  * mbi_pagerank_release_cuda. */
@@ -213,13 +204,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   if (run->plan->epilogue != NULL) {
     run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
   }
-  status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_upload(run);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_begin(run);
-  }
+  status = mbi_pagerank_load(run);
   mbi_device_leave(run->context);
   return status;
 }
@@ -246,10 +231,8 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
-  merbit_status status = mbi_device_enter(run->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_device_enter(run->context));
   if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
     status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
   }
@@ -268,10 +251,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   mbk_pagerank_end_arguments end;
-  merbit_status status = mbi_device_enter(run->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(run->context));
   end.z = mbi_device_address(z);
   end.weights = mbi_device_address(run->gpu.weights);
   end.n = (uint64_t)run->n;

@@ -154,17 +154,14 @@ static void mbi_weights_scale_task(void *argument, int task) {
 
 static merbit_status mbi_weights_scale(mbi_weights *w) {
   int64_t i;
-  const merbit_status status =
-      mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
-                         "the values of a graph, scaled", &w->scaled);
-  if (status == MERBIT_OK) {
-    w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
-    mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
-    for (i = 0; i < w->graph->rows; i++) {
-      w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
-    }
+  MBI_TRY(mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
+                             "the values of a graph, scaled", &w->scaled));
+  w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
+  mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
+  for (i = 0; i < w->graph->rows; i++) {
+    w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- All steps --------------------------------------------------------------------------- */
@@ -172,7 +169,6 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
   int64_t i;
-  merbit_status status;
   if (mbi_view_type(w->graph) == MERBIT_F64) {
     w->totals = w->sums;
     w->sums = NULL;
@@ -181,12 +177,26 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
     }
     return MERBIT_OK;
   }
-  status =
-      mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex", &w->totals);
-  for (i = 0; i < n && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex",
+                             &w->totals));
+  for (i = 0; i < n; i++) {
     ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
   }
-  return status;
+  return MERBIT_OK;
+}
+
+/* Computes the weights. Leaves w->sums for the caller to release. */
+static merbit_status mbi_weights_compute(mbi_weights *w) {
+  void *memory = NULL;
+  MBI_TRY(mbi_weights_check(w->context, w->graph));
+  MBI_TRY(mbi_allocate_array(w->context, w->graph->rows, sizeof(double),
+                             "the sum of each vertex's weights", &memory));
+  w->sums = (double *)memory;
+  MBI_TRY(mbi_weights_add(w));
+  if (w->graph->values != NULL && mbi_weights_need_scaling(w)) {
+    MBI_TRY(mbi_weights_scale(w));
+  }
+  return mbi_weights_store(w);
 }
 
 /* Computes the weights of a square host CSR or COO whose arrays have been checked and outlive
@@ -194,26 +204,11 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
  * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
                                               mbi_weights *w) {
-  void *memory = NULL;
   merbit_status status;
   memset(w, 0, sizeof *w);
   w->context = context;
   w->graph = graph;
-  status = mbi_weights_check(context, graph);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, graph->rows, sizeof(double),
-                                "the sum of each vertex's weights", &memory);
-    w->sums = (double *)memory;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_add(w);
-  }
-  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_need_scaling(w)) {
-    status = mbi_weights_scale(w);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_store(w);
-  }
+  status = mbi_weights_compute(w);
   mbi_release(context, w->sums);
   w->sums = NULL;
   return status;

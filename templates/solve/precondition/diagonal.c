@@ -55,15 +55,14 @@ static void mbi_setup_rows(void *argument, int task) {
  * *copy. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                          merbit_matrix **copy, merbit_view *csr) {
-  merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
   if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
       mbi_view_is_triangle(view)) {
-    status = merbit_matrix_create(context, view, copy);
-    *csr = status == MERBIT_OK ? (*copy)->view : *csr;
+    MBI_TRY(merbit_matrix_create(context, view, copy));
+    *csr = (*copy)->view;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Computes the norm of A, and the blocks if `blocks` is not NULL. The arrays of `csr` must have

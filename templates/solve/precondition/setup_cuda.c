@@ -80,14 +80,14 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
 /* Downloads the norms of the thread blocks and sets solver->norm. */
 static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
-  const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
-                                                   (size_t)gpu->grid * sizeof norms[0]);
   int64_t i;
   solver->norm = 0;
-  for (i = 0; i < gpu->grid && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_device_download(solver->context, norms, gpu->norms,
+                              (size_t)gpu->grid * sizeof norms[0]));
+  for (i = 0; i < gpu->grid; i++) {
     solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Inverts the diagonal into `target`, for JACOBI. Fails if an entry cannot be inverted. */
@@ -98,26 +98,22 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   const uint64_t none = UINT64_MAX;
   uint64_t bad = 0;
   mbk_setup_invert_arguments arguments;
-  merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
-  if (status == MERBIT_OK) {
-    arguments.diagonal = gpu->blocks;
-    arguments.inverse = mbi_device_address(target);
-    arguments.n = (uint64_t)solver->n;
-    arguments.bad = gpu->bad;
-    status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
-                               wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
-                               MBI_SETUP_THREADS, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
-  }
-  if (status == MERBIT_OK && bad != none) {
+  MBI_TRY(mbi_device_upload(context, gpu->bad, &none, sizeof none));
+  arguments.diagonal = gpu->blocks;
+  arguments.inverse = mbi_device_address(target);
+  arguments.n = (uint64_t)solver->n;
+  arguments.bad = gpu->bad;
+  MBI_TRY(mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
+                            wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
+                            MBI_SETUP_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &bad, gpu->bad, sizeof bad));
+  if (bad != none) {
     double value = 0;
-    status =
-        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
-    return status == MERBIT_OK ? mbi_setup_fail_diagonal(solver, (int64_t)bad, value) : status;
+    MBI_TRY(
+        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value));
+    return mbi_setup_fail_diagonal(solver, (int64_t)bad, value);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
@@ -126,7 +122,8 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
   const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
                             entries > 0 ? sizeof(uint64_t) : 0};
-  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
+  return mbi_arena_allocate_parts(context, &solver->gpu.arena, "norms and blocks of A", 3,
+                                  parts, bytes);
 }
 
 /* Waits for the GPU and destroys the stream. */
@@ -148,7 +145,7 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   if (gpu->stream != NULL) {
     (void)mbi_setup_wait(solver);
   }
-  mbi_device_release(context, gpu->norms);
+  mbi_arena_release(context, &solver->gpu.arena, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
   memset(gpu, 0, sizeof *gpu);
 }
@@ -183,11 +180,9 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
     return mbi_solver_order_inverse(solver);
   }
   if (solver->v.block > 1) {
-    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
-    if (status == MERBIT_OK) {
-      status =
-          mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
-    }
+    MBI_TRY(mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks));
+    status =
+        mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
     if (status == MERBIT_OK) {
       status = mbi_solver_invert(solver, (const double *)blocks);
     }

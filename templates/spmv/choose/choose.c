@@ -152,7 +152,8 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
-  merbit_status status;
+  merbit_status status = MERBIT_OK;
+  double gathers;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
@@ -161,23 +162,21 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
-    status = mbi_nonempty_blocks(plan);
+  MBI_TRY(mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty));
+  if (plan->desc.expected_calls <= MBI_MAKING_FORM) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_MAKING_FORM) {
-    const double gathers =
-        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
-    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_scan_cost(plan)) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
-    }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
-      char reason[384];
-      mbi_error_clear(plan->context, reason, sizeof reason);
-      mbi_log(plan->context, "columns are not counted: %s", reason);
-      status = MERBIT_OK;
-    }
+  MBI_TRY(mbi_nonempty_blocks(plan));
+  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+  if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
+      3 * gathers > mbi_scan_cost(plan)) {
+    status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
+  }
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
+    char reason[384];
+    mbi_error_clear(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "columns are not counted: %s", reason);
+    return MERBIT_OK;
   }
   return status;
 }
@@ -241,7 +240,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
-  mbi_nonempty_finish(plan->context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }
 
@@ -304,6 +303,6 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
     mbi_extracted_let_go(plan);
   }
-  mbi_nonempty_finish(context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }

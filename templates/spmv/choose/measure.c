@@ -84,7 +84,6 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   static const void *const none[2] = {NULL, NULL};
   const void *alpha = one, *beta = zero;
   const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
-  merbit_status status = MERBIT_OK;
   int round, i;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     alpha = beta = none;
@@ -93,20 +92,18 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
     beta = zero_f32;
   }
   *seconds = HUGE_VAL;
-  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+  for (round = 0; round <= MBI_MEASURE_ROUNDS; round++) {
     const int products = round == 0 ? 1 : batch; /* the first one warms up */
     const double start = mbi_seconds();
     double taken;
-    for (i = 0; i < products && status == MERBIT_OK; i++) {
-      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
+    for (i = 0; i < products; i++) {
+      MBI_TRY(mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL));
     }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(plan->context, NULL);
-    }
+    MBI_TRY(mbi_device_synchronize(plan->context, NULL));
     taken = (mbi_seconds() - start) / products;
     *seconds = round > 0 && taken < *seconds ? taken : *seconds;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Sets SCAN's knob `whole`. plan_desc.tuning has set none, since AUTO takes none. */
@@ -125,12 +122,12 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   mbi_measure_take_whole(plan, candidate->whole);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
+    status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
-  mbi_device_release(context, carries);
+  mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
@@ -150,14 +147,13 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   const uint64_t bytes = x_bytes + plan->device.rows * size;
   mbi_devptr vectors = 0;
   int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "vectors to measure", &vectors));
+  status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
   for (i = 0; i < count && status == MERBIT_OK; i++) {
     status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
   }
-  mbi_device_release(context, vectors);
+  mbi_plan_release(plan, vectors);
   return status;
 }
 
@@ -168,22 +164,18 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
-  merbit_status status = mbi_nonempty_hash(plan, &hash);
   *key = NULL;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
-  }
-  if (status == MERBIT_OK) {
-    *key = (char *)room;
-    *size = (size_t)snprintf(*key, 1024,
-                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
-                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
-                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
-                             context->device.name, context->device.multiprocessors,
-                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
-                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_hash(plan, &hash));
+  MBI_TRY(mbi_allocate_array(context, 1024, 1, "the key of a choice", &room));
+  *key = (char *)room;
+  *size = (size_t)snprintf(*key, 1024,
+                           "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+                           " nonzeros, %016" PRIx64 ", base %d, %s, %s",
+                           MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
+                           context->device.name, context->device.multiprocessors,
+                           plan->device.rows, plan->device.cols, plan->device.nnz, hash,
+                           plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
+  return MERBIT_OK;
 }
 
 /* Returns whether an answer from disk could have been written by this version. */
@@ -242,10 +234,8 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   char *key = NULL;
   size_t key_size = 0;
   int recalled;
-  merbit_status status = mbi_measure_key(plan, &key, &key_size);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_measure_key(plan, &key, &key_size));
   recalled = mbi_measure_recall(plan, key, key_size, &answer);
   if (!recalled) {
     const int count = mbi_measure_candidates(plan, candidates);

@@ -49,16 +49,14 @@ static void mbi_numa_copy_part(void *argument, int task) {
 static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
                                          void **to) {
   mbi_numa_copy copy;
-  merbit_status status = mbi_allocate_array(plan->context, plan->csr.nnz, size,
-                                            "a copy of the matrix on its nodes", to);
-  if (status == MERBIT_OK) {
-    copy.plan = plan;
-    copy.from = (const char *)from;
-    copy.to = (char *)*to;
-    copy.size = size;
-    mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(plan->context, plan->csr.nnz, size,
+                             "a copy of the matrix on its nodes", to));
+  copy.plan = plan;
+  copy.from = (const char *)from;
+  copy.to = (char *)*to;
+  copy.size = size;
+  mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
+  return MERBIT_OK;
 }
 
 /* Places the CSR that MERGE reads. */
@@ -66,26 +64,21 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
                                         mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
   void *memory;
-  merbit_status status = MERBIT_OK;
   if (!mbi_numa_settle(plan, numa, plan->csr.col_ind, sizeof(int32_t), move) &&
       plan->placed_columns == NULL) {
     plan->placed = MBI_PLACED_COPIED;
-    status = mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory);
-    if (status == MERBIT_OK) {
-      plan->placed_columns = memory;
-      plan->csr.col_ind = memory;
-    }
+    MBI_TRY(mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory));
+    plan->placed_columns = memory;
+    plan->csr.col_ind = memory;
   }
-  if (status == MERBIT_OK && plan->values != NULL &&
-      !mbi_numa_settle(plan, numa, plan->values, size, move) && plan->own_values == NULL) {
+  if (plan->values != NULL && !mbi_numa_settle(plan, numa, plan->values, size, move) &&
+      plan->own_values == NULL) {
     plan->placed = MBI_PLACED_COPIED;
-    status = mbi_numa_copy_array(plan, plan->values, size, &memory);
-    if (status == MERBIT_OK) {
-      plan->own_values = memory;
-      plan->values = memory;
-    }
+    MBI_TRY(mbi_numa_copy_array(plan, plan->values, size, &memory));
+    plan->own_values = memory;
+    plan->values = memory;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Places what the plan's method reads. Called again after new values, which may lie in other

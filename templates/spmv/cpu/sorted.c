@@ -242,32 +242,25 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   int64_t windows = 0, runs = 0;
   void *memory;
   int task;
-  merbit_status status;
   for (task = 0; task < plan->tasks; task++) {
     sorted->shares[task].window = windows;
     sorted->shares[task].run = runs;
     windows += sorted->shares[task].windows;
     runs += sorted->shares[task].runs;
   }
-  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
-                              "the windows of sorted rows", &memory);
+  MBI_TRY(mbi_allocate_array(context, windows, sizeof *sorted->windows,
+                             "the windows of sorted rows", &memory));
   sorted->windows = (mbi_sorted_window *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
-                                &memory);
-    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
-                                "the numbers of sorted rows", &memory);
-    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
-                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
-    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
-  }
-  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+  MBI_TRY(mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+                             &memory));
+  sorted->runs = (mbi_sorted_run *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+                             "the numbers of sorted rows", &memory));
+  sorted->row_id = (uint16_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                             sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
+  sorted->col_ind = (int32_t *)memory;
+  return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
 /* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs
@@ -279,12 +272,9 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   mbi_sorted_build build;
   void *memory;
   int task, differ = plan->desc.changing_values && plan->values != NULL;
-  merbit_status status =
-      mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
-                         "the parts of sorted rows", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, plan->tasks,
+                             sizeof *sorted->shares + sizeof *build.differ,
+                             "the parts of sorted rows", &memory));
   sorted->shares = (mbi_sorted_share *)memory;
   build.differ = (int *)(void *)(sorted->shares + plan->tasks);
   build.plan = plan;
@@ -295,18 +285,15 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   }
   sorted->value = mbi_sorted_first(plan);
   sorted->far_x = x_bytes > MBI_SORTED_FAR;
-  status = mbi_sorted_allocate(plan, differ);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
-  }
-  return status;
+  MBI_TRY(mbi_sorted_allocate(plan, differ));
+  mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  return MERBIT_OK;
 }
 
 /* Takes new plan->values. If they are not all equal, allocates an array for them, which the
  * plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
-  merbit_status status = MERBIT_OK;
   int task, differ = plan->sorted.values != NULL;
   for (task = 0; task < plan->tasks && !differ; task++) {
     differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
@@ -318,10 +305,8 @@ MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (plan->sorted.values == NULL) {
-    status = mbi_sorted_allocate_values(plan);
+    MBI_TRY(mbi_sorted_allocate_values(plan));
   }
-  if (status == MERBIT_OK) {
-    mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
-  }
-  return status;
+  mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
+  return MERBIT_OK;
 }

@@ -12,6 +12,35 @@ MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
   return (int)plan->tuning[knob];
 }
 
+/* ---- GPU memory -------------------------------------------------------------------------- */
+
+/* Returns the arena in which the plan's arrays may lie. */
+static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
+  return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
+}
+
+/* Allocates an array of the plan: from its arena while the plan is made, if that has enough
+ * space. */
+MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+                                             const char *what, mbi_devptr *address) {
+  return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
+}
+
+/* Allocates arrays of the plan as mbi_arena_allocate_parts does. */
+MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+                                                   int count, mbi_devptr *const *parts,
+                                                   const uint64_t *bytes) {
+  return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
+                                  bytes);
+}
+
+/* Releases an array of the plan. */
+MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+  mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
+}
+
+/* ---- Launches and values ----------------------------------------------------------------- */
+
 /* Returns whether products start only when all earlier work is done. Then they can read x as
  * data that nobody writes, from which most methods gain more than from a dependent launch. */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {

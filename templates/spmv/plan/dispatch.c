@@ -35,16 +35,14 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
 /* Builds the method's form of the matrix in plan->device. On failure the caller runs
  * mbi_method_destroy. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
-  merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
-                                            "the state of a method", &plan->state);
-  if (status == MERBIT_OK) {
-    memset(plan->state, 0, plan->cuda->state_bytes);
-    status = plan->cuda->create(plan);
-  }
-  return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
+                             "the state of a method", &plan->state));
+  memset(plan->state, 0, plan->cuda->state_bytes);
+  MBI_TRY(plan->cuda->create(plan));
+  return plan->device.form == MBI_VALUES_COLUMN
              ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale",
                                   &plan->scale)
-             : status;
+             : MERBIT_OK;
 }
 
 /* Releases what mbi_method_create made. The plan may then take another method. */
@@ -59,7 +57,6 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                                                const void *alpha, mbi_devptr x,
                                                const void *beta, mbi_devptr y, void *stream) {
-  merbit_status status = MERBIT_OK;
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
     mbk_values_scale_arguments arguments;
@@ -69,10 +66,9 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
     arguments.scaled = scaled;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-                             mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments);
+    MBI_TRY(mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
+                            mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments));
     x = scaled;
   }
-  return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
-                             : status;
+  return plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream);
 }

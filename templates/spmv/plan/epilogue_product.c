@@ -85,10 +85,10 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
   mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
-  merbit_status status = mbi_method_multiply(
+  MBI_TRY(mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
       mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
-      stream);
+      stream));
   if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
@@ -108,13 +108,13 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   arguments.y = to;
   arguments.rows = rows;
   arguments.aligned = places % 16 == 0;
-  return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
-             ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
-                                      "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),
-                                      MBI_EPILOGUE_THREADS,
-                                      MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-                                      stream, &arguments, MBI_LAUNCH_DEPENDENT)
-             : status;
+  if (plan->epilogue->result[0] == '\0' && sums == NULL) {
+    return MERBIT_OK;
+  }
+  return mbi_device_launch_some(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
+                                (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
+                                MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
+                                &arguments, MBI_LAUNCH_DEPENDENT);
 }
 
 /* ---- Both sides -------------------------------------------------------------------------- */
@@ -135,10 +135,7 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
     }
     return MERBIT_OK;
   }
-  status = mbi_device_enter(plan->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
   mbi_device_leave(plan->context);
   return status;
@@ -204,28 +201,21 @@ static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_works
                                                  const int *skip) {
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const void **known = workspace->known_epilogue;
-  merbit_status status = MERBIT_OK;
   int i;
   if (plan->csr.cols > 0) {
-    status = mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x");
+    MBI_TRY(mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x"));
   }
-  if (status == MERBIT_OK && plan->csr.rows > 0) {
-    status = mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y");
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y"));
   }
   for (i = 0; i < plan->epilogue->given.vectors && plan->csr.rows > 0; i++) {
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector");
-    }
+    MBI_TRY(mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector"));
   }
-  if (status == MERBIT_OK && plan->epilogue->given.scalars > 0) {
-    status = mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars");
+  if (plan->epilogue->given.scalars > 0) {
+    MBI_TRY(mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars"));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums");
-  }
-  return status == MERBIT_OK
-             ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip")
-             : status;
+  MBI_TRY(mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums"));
+  return mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip");
 }
 
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -241,18 +231,13 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
                     "merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
   }
   workspace = workspace != NULL ? workspace : plan->workspace;
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  MBI_TRY(mbi_epilogue_check_vectors(plan, y, vectors, scalars));
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    MBI_TRY(mbi_device_enter(plan->context));
+    status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+    mbi_device_leave(plan->context);
+    MBI_TRY(status);
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_device_enter(plan->context);
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
-      mbi_device_leave(plan->context);
-    }
-  }
-  return status == MERBIT_OK
-             ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
-             : status;
+  return mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
 }

@@ -90,9 +90,8 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
   const int64_t most = piece > 0 ? (int64_t)(MBI_MANY_BOUNCE / piece) : 0;
   const int direct = layout->leading == layout->length, whole = most == 0 && !direct;
   const int64_t at_once = direct ? layout->times : whole ? 1 : most;
-  merbit_status status = MERBIT_OK;
   int64_t first, i;
-  for (first = 0; first < layout->times && piece > 0 && status == MERBIT_OK; first += at_once) {
+  for (first = 0; first < layout->times && piece > 0; first += at_once) {
     const int64_t left = layout->times - first, count = left < at_once ? left : at_once;
     char *const from = (char *)host + (size_t)first * gap;
     char *const through = direct || whole ? from : (char *)workspace->bounce;
@@ -100,13 +99,13 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
     for (i = 0; i < count && up && through != from; i++) {
       memcpy(through + (size_t)i * piece, from + (size_t)i * gap, piece);
     }
-    status = up ? mbi_device_upload(context, to, through, (size_t)count * piece)
-                : mbi_device_download(context, through, to, (size_t)count * piece);
-    for (i = 0; i < count && !up && status == MERBIT_OK && through != from; i++) {
+    MBI_TRY(up ? mbi_device_upload(context, to, through, (size_t)count * piece)
+               : mbi_device_download(context, through, to, (size_t)count * piece));
+    for (i = 0; i < count && !up && through != from; i++) {
       memcpy(from + (size_t)i * gap, through + (size_t)i * piece, piece);
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *workspace,
@@ -128,31 +127,34 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x,
+                                     const mbi_many_layout *x_layout, const void *beta, void *y,
+                                     const mbi_many_layout *y_layout, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
+  }
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
+  }
+  return mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+                           (uint64_t)x_layout->leading, beta, mbi_device_address(y),
+                           (uint64_t)y_layout->leading, stream);
+}
+
 static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                    const void *alpha, const void *x,
                                    const mbi_many_layout *x_layout, const void *beta, void *y,
                                    const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
-                             stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
-                                 (uint64_t)x_layout->leading, beta, mbi_device_address(y),
-                                 (uint64_t)y_layout->leading, stream);
-    }
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
+  status =
+      plan->desc.vector_memory == MERBIT_MEMORY_HOST
+          ? mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
+                            stream)
+          : mbi_spmm_direct(plan, workspace, alpha, x, x_layout, beta, y, y_layout, stream);
   mbi_device_leave(context);
   return status;
 }
@@ -188,7 +190,6 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream) {
   mbi_many_layout x_layout, y_layout;
-  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -197,10 +198,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
   }
   x_layout = mbi_many_layout_of(plan, plan->csr.cols, ldx);
   y_layout = mbi_many_layout_of(plan, plan->csr.rows, ldy);
-  status = mbi_spmm_check(plan, workspace, x, &x_layout, y, &y_layout);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_spmm_check(plan, workspace, x, &x_layout, y, &y_layout));
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_spmm_run(plan, workspace, alpha, x, &x_layout, beta, y, &y_layout, stream);
   }

@@ -40,11 +40,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
                     (int)desc->vector_memory, (int)desc->scalar_memory);
   }
   if (desc->block_rows != 0 || desc->block_cols != 0) {
-    const merbit_status status = mbi_block_check(context, "plan_desc", desc->block_rows,
-                                                 desc->block_cols, MERBIT_BLOCK_ROW_MAJOR);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_block_check(context, "plan_desc", desc->block_rows, desc->block_cols,
+                            MERBIT_BLOCK_ROW_MAJOR));
   }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -141,14 +138,14 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
-    mbi_nonempty_destroy(plan->context, &plan->nonempty);
-    mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_nonempty_destroy(plan, &plan->nonempty);
+    mbi_device_csr_destroy(plan, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
-    mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
+    mbi_device_release(plan->context, plan->arena.at);
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* the memory went with a lost device */
+  memset(&plan->arena, 0, sizeof plan->arena);
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
@@ -189,42 +186,43 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
-  merbit_context *context = plan->context;
+/* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
+ * current. */
+static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
   if (!plan->transpose.on_gpu) {
-    status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
+    MBI_TRY(mbi_device_csr_create(plan, &frame, plan->desc.unchecked, &plan->device));
   }
-  if (status == MERBIT_OK && plan->making.checked != NULL) {
-    status = plan->making.checked(plan->making.maker);
+  if (plan->making.checked != NULL) {
+    MBI_TRY(plan->making.checked(plan->making.maker));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* if non-empty rows were not counted */
-    plan->device.scratch = 0;
+  status = mbi_choose(plan);
+  mbi_plan_release(plan, plan->device.scratch); /* if non-empty rows were not counted */
+  plan->device.scratch = 0;
+  MBI_TRY(status);
+  if (mbi_plan_has_epilogue(plan)) {
+    MBI_TRY(mbi_epilogue_specialise(plan));
   }
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_epilogue_specialise(plan);
+  return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
+}
+
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_plan_fill_cuda(plan);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  MBI_TRY(mbi_workspace_make(plan, &plan->workspace));
+  if (plan->making.unsynchronised) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
-    status = mbi_reorder_upload(plan);
-  }
-  mbi_device_leave(context);
-  if (status == MERBIT_OK) {
-    status = mbi_workspace_make(plan, &plan->workspace);
-  }
-  if (status == MERBIT_OK && !plan->making.unsynchronised) {
-    status = mbi_plan_wait(plan);
-    /* The plan may be built on the CPU, with a workspace of its own. */
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(plan->workspace);
-      plan->workspace = NULL;
-    }
+  status = mbi_plan_wait(plan);
+  /* The plan may be built on the CPU, with a workspace of its own. */
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(plan->workspace);
+    plan->workspace = NULL;
   }
   return status;
 }
@@ -328,7 +326,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   made->asked = mbi_method_find(desc->method);
   mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
-  mbi_arena_shut(context, &made->arena);
+  made->arena.open = 0;
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
@@ -379,20 +377,17 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "the out pointer `workspace` is NULL");
   }
-  status = mbi_workspace_make(plan, workspace);
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(*workspace);
-      *workspace = NULL;
-    }
+  MBI_TRY(mbi_workspace_make(plan, workspace));
+  status = plan->side == MERBIT_SIDE_CUDA ? mbi_plan_wait(plan) : MERBIT_OK;
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(*workspace);
+    *workspace = NULL;
+    return status;
   }
-  if (status == MERBIT_OK) {
-    mbi_mutex_lock(&plan->context->lock);
-    plan->references++;
-    mbi_mutex_unlock(&plan->context->lock);
-  }
-  return status;
+  mbi_mutex_lock(&plan->context->lock);
+  plan->references++;
+  mbi_mutex_unlock(&plan->context->lock);
+  return MERBIT_OK;
 }
 
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {

@@ -11,6 +11,8 @@ typedef struct mbi_plan_making {
   uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
                          * plan lives as long as one call, and keeps the memory in which a
                          * transpose was made */
+  mbi_arena *arena;     /* the maker's, for the plan's arrays; it outlives the plan. NULL: the
+                         * plan's own */
   int dots;             /* 1: products compute x'A x, if that costs little */
   int stops;            /* 1: products with an epilogue do nothing once its flag is set */
   int interleaved;      /* 1: other kernels run between products (mbi_plan_launches_plainly) */
@@ -44,7 +46,7 @@ struct merbit_plan {
   char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
   mbi_plan_making making;
-  mbi_arena arena;
+  mbi_arena arena; /* the plan's own: the memory in which a transpose was made */
   /* CPU */
   const mbi_cpu_method *cpu;
   int tasks;
@@ -90,6 +92,12 @@ struct merbit_workspace {
 
 #ifdef MBI_SEPARATE
 /* spmv/plan/common.c */
+MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+                                             const char *what, mbi_devptr *address);
+MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+                                                   int count, mbi_devptr *const *parts,
+                                                   const uint64_t *bytes);
+MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address);
 MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob);
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);

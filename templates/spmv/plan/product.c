@@ -49,7 +49,6 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
                                                   const void **known, const char *name) {
   merbit_context *context = plan->context;
-  merbit_status status;
   if (pointer == *known) {
     return MERBIT_OK;
   }
@@ -60,9 +59,9 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
         name, pointer);
   }
-  status = mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer);
-  *known = status == MERBIT_OK ? pointer : *known;
-  return status;
+  MBI_TRY(mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer));
+  *known = pointer;
+  return MERBIT_OK;
 }
 
 /* Multiplies host vectors: copies them to the GPU and back, synchronously. */

@@ -55,10 +55,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
                                           void *stream) {
   merbit_context *context = plan->context;
   const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
   status = mbi_vector_check_address(context, name, from);
   if (status == MERBIT_OK) {
     status = mbi_vector_check_address(context, name, to);
@@ -79,9 +77,9 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
  * would be copied twice. */
 static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
                                      const void *from, void *to, int64_t count, void *stream) {
-  const merbit_status status = mbi_vector_check(plan, call, from, to, count);
-  if (status != MERBIT_OK || count == 0) {
-    return status;
+  MBI_TRY(mbi_vector_check(plan, call, from, to, count));
+  if (count == 0) {
+    return MERBIT_OK;
   }
   if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory != MERBIT_MEMORY_HOST) {
     return mbi_vector_move_cuda(plan, call, restore, from, to, count, stream);

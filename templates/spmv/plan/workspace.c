@@ -7,10 +7,11 @@
 #include "spmv/plan/plan.h"
 
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
-  merbit_context *context = workspace->plan->context;
-  if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* also releases the memory after
-                                                             * the carries */
+  merbit_plan *plan = workspace->plan;
+  merbit_context *context = plan->context;
+  if (plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_plan_release(plan, workspace->device_carries); /* also releases the memory after
+                                                        * the carries */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -34,7 +35,7 @@ MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t byte
 }
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
-  const merbit_plan *plan = workspace->plan;
+  merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
                                &workspace->staged_y, &workspace->sums_scratch,
@@ -44,7 +45,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   MBI_TRY(mbi_many_workspace(workspace));
   MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
-  status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
+  status = mbi_plan_allocate_parts(plan, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
     status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
   }

@@ -187,68 +187,60 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
-  merbit_status status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
-                                                      : mbi_expression_factor(e);
   int terms = 1;
-  while (status == MERBIT_OK && (infix = mbi_expression_infix(e, level)) != NULL) {
+  MBI_TRY(level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                       : mbi_expression_factor(e));
+  while ((infix = mbi_expression_infix(e, level)) != NULL) {
     size_t second;
     if (++terms > 2 && (level == 2 || level == 3)) {
       return mbi_expression_refuse(e, "follows a comparison; use parentheses");
     }
-    status = mbi_expression_want(e, from, infix->wanted);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_wrap(e, from, infix->head, infix->middle);
-    }
+    MBI_TRY(mbi_expression_want(e, from, infix->wanted));
+    MBI_TRY(mbi_expression_wrap(e, from, infix->head, infix->middle));
     second = e->written;
     mbi_expression_next(e);
-    if (status == MERBIT_OK) {
-      status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
-                                            : mbi_expression_factor(e);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_want(e, second, infix->wanted);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, ")");
-    }
+    MBI_TRY(level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                         : mbi_expression_factor(e));
+    MBI_TRY(mbi_expression_want(e, second, infix->wanted));
+    MBI_TRY(mbi_expression_append(e, ")"));
     e->operand = infix->gives;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_expression_choice(mbi_expression *e) {
   const size_t from = e->written;
-  merbit_status status = mbi_expression_enter(e);
   int arm;
-  if (status == MERBIT_OK) {
-    status = mbi_expression_level(e, 0);
-  }
-  if (status == MERBIT_OK && mbi_expression_is(e, "?")) {
-    status = mbi_expression_want(e, from, MBI_OPERAND_TRUTH);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_insert(e, from, "(");
-    }
-    for (arm = 0; arm < 2 && status == MERBIT_OK; arm++) {
+  MBI_TRY(mbi_expression_enter(e));
+  MBI_TRY(mbi_expression_level(e, 0));
+  if (mbi_expression_is(e, "?")) {
+    MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_TRUTH));
+    MBI_TRY(mbi_expression_insert(e, from, "("));
+    for (arm = 0; arm < 2; arm++) {
       size_t second;
       if (arm == 1 && !mbi_expression_is(e, ":")) {
         return mbi_expression_refuse(e, "stands where a \":\" should be");
       }
-      status = mbi_expression_append(e, arm == 0 ? " ? " : " : ");
+      MBI_TRY(mbi_expression_append(e, arm == 0 ? " ? " : " : "));
       second = e->written;
       mbi_expression_next(e);
-      if (status == MERBIT_OK) {
-        status = mbi_expression_choice(e);
-      }
-      if (status == MERBIT_OK) {
-        status = mbi_expression_want(e, second, MBI_OPERAND_NUMBER);
-      }
+      MBI_TRY(mbi_expression_choice(e));
+      MBI_TRY(mbi_expression_want(e, second, MBI_OPERAND_NUMBER));
     }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, ")");
-    }
+    MBI_TRY(mbi_expression_append(e, ")"));
   }
   e->depth--;
-  return status;
+  return MERBIT_OK;
+}
+
+/* Translates the whole source, which must be a number. */
+static merbit_status mbi_expression_whole(mbi_expression *e) {
+  mbi_expression_next(e);
+  MBI_TRY(mbi_expression_choice(e));
+  if (e->length > 0) {
+    return mbi_expression_refuse(e, "stands where an operator should be");
+  }
+  return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
 }
 
 /* Checks `source`, which messages call `what`, and writes its translation to
@@ -274,14 +266,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
     return mbi_fail(context, MERBIT_TOO_LARGE, "%s has more than %d characters", what,
                     MBI_EXPRESSION_TEXT);
   }
-  mbi_expression_next(&e);
-  status = mbi_expression_choice(&e);
-  if (status == MERBIT_OK && e.length > 0) {
-    status = mbi_expression_refuse(&e, "stands where an operator should be");
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_expression_want(&e, 0, MBI_OPERAND_NUMBER);
-  }
+  status = mbi_expression_whole(&e);
   if (status != MERBIT_OK) {
     text[0] = '\0';
   }

@@ -110,8 +110,8 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
 /* Puts `head` before and `tail` after what has been written from `from` on. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
                                                const char *tail) {
-  const merbit_status status = mbi_expression_insert(e, from, head);
-  return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
+  MBI_TRY(mbi_expression_insert(e, from, head));
+  return mbi_expression_append(e, tail);
 }
 
 /* Converts the operand that begins at `from` to a number or a truth value, whichever is

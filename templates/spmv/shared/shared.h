@@ -288,18 +288,17 @@ MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
                                               merbit_index_type offset_type,
                                               merbit_index_type index_type, int base,
                                               mbi_program *program);
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target, int *owns);
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-                                                 const merbit_view *view, int unchecked,
-                                                 mbi_device_csr *csr);
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr);
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+                                                 int unchecked, mbi_device_csr *csr);
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr);
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 /* spmv/shared/nonempty_rows.c */
-MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty);
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
                                                const mbi_device_csr *csr, merbit_type type,
@@ -311,9 +310,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
-                                                const mbi_device_csr *csr,
-                                                mbi_nonempty_rows *nonempty);
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
 #endif

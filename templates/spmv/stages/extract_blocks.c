@@ -203,19 +203,18 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
   const uint64_t bytes = stored * mbi_type_size(plan->type);
-  const merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
-  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
-                 stored == (uint64_t)plan->bsr.entries
-             ? status
+  csr->owns_values = 0;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
+  return plan->bsr.mask_words > 0 || stored == (uint64_t)plan->bsr.entries
+             ? MERBIT_OK
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
 static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
-  const merbit_status status = mbi_extract_allocate_values(plan);
-  return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
+  MBI_TRY(mbi_extract_allocate_values(plan));
+  return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
 
 MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
@@ -231,22 +230,19 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
-  merbit_status status;
   sums_arguments.sums = c->sums;
   sums_arguments.chunks = chunks;
-  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL,
-                             &sums_arguments);
+  MBI_TRY(mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                            "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL,
+                            &sums_arguments));
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
   offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
-  return status == MERBIT_OK
-             ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
-                                 "mbk_extract_offsets", (int64_t)chunks, 256,
-                                 8 * sizeof(uint64_t), NULL, &offsets_arguments)
-             : status;
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
+                           "mbk_extract_offsets", (int64_t)chunks, 256, 8 * sizeof(uint64_t),
+                           NULL, &offsets_arguments);
 }
 
 /* Makes plan->device and plan->bsr from the counted blocks. */
@@ -266,7 +262,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   plan->bsr.mask_words = words;
   MBI_TRY(mbi_extract_offsets(c));
   if (words > 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks));
   }
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
@@ -282,13 +278,12 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
 /* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                        mbi_extract_tally *tally) {
-  merbit_context *context = c->plan->context;
+  merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  MBI_TRY(
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
-  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
-  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_plan_allocate(plan, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_plan_allocate(plan, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(plan->context, c->sums, (size_t)sums, NULL));
   MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
@@ -297,7 +292,6 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
-  merbit_status status = MERBIT_OK;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = c->plan->desc.block_rows;
   shape.block_cols = c->plan->desc.block_cols;
@@ -314,39 +308,34 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
     single.block_rows = single.block_cols = 1;
-    status = mbi_extract_count_all(c, &single, 1, 0, tally);
-    if (status != MERBIT_OK || tally->descends != 0) {
-      return status;
+    MBI_TRY(mbi_extract_count_all(c, &single, 1, 0, tally));
+    if (tally->descends != 0) {
+      return MERBIT_OK;
     }
     if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
-    status = mbi_extract_find(c, &shape);
+    MBI_TRY(mbi_extract_find(c, &shape));
   }
-  return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
+  return mbi_extract_build(c, &shape, tally);
 }
 
 /* Makes the blocks on the host, where the rows are sorted. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
-  merbit_status status;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
   mbi_extracted_destroy(plan);
-  mbi_device_csr_destroy(context, &plan->device);
+  mbi_device_csr_destroy(plan, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
-  status = mbi_format_blocks_on_host(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_format_blocks_on_host(plan));
   places = mbi_block_frame(&plan->bsr.view);
-  status = mbi_device_csr_create(context, &places, 1, &plan->device);
-  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+  MBI_TRY(mbi_device_csr_create(plan, &places, 1, &plan->device));
+  return mbi_bsr_create(plan);
 }
 
 MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -354,19 +343,13 @@ MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   c.plan = plan;
   mbi_extracted_enter(plan);
   plan->extracted.by_shape = 1;
-  status = mbi_extract_specialise(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
-                                 "counts of shapes", &c.answers);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_all(&c, &tally);
-  }
-  mbi_device_release(context, c.answers);
-  mbi_device_release(context, c.counts);
-  mbi_device_release(context, c.sums);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_extract_specialise(plan));
+  MBI_TRY(mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
+                            &c.answers));
+  status = mbi_extract_all(&c, &tally);
+  mbi_plan_release(plan, c.answers);
+  mbi_plan_release(plan, c.counts);
+  mbi_plan_release(plan, c.sums);
+  MBI_TRY(status);
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }

@@ -63,11 +63,11 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  MBI_TRY(mbi_plan_allocate(plan, csr->bytes, "offsets of blocks", &csr->row_ptr));
   {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
+    MBI_TRY(mbi_plan_allocate(plan, columns, "columns of blocks", &csr->col_ind));
   }
   return MERBIT_OK;
 }
@@ -112,19 +112,16 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
   mbk_full_blocks_values_arguments arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  csr->owns_values = 0;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.values = from;
   arguments.rows = rows;
   arguments.blocks = csr->values;
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(plan->context, plan->extracted.kernels[1],
-                                 "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
-                                 NULL, &arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
+                           (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
 /* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
@@ -142,12 +139,12 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   }
   /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
-    mbi_device_release(plan->context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
   }
-  mbi_device_release(plan->context, from);
+  mbi_plan_release(plan, from);
   return status;
 }
 
@@ -158,21 +155,20 @@ MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
 /* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
     csr->col_ind = 0;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * mbi_type_size(plan->type);
   }
   csr->owns_values = 0;
   csr->values = 0;
-  mbi_nonempty_destroy(context, &plan->extracted.nonempty);
+  mbi_nonempty_destroy(plan, &plan->extracted.nonempty);
   plan->device.bytes += csr->bytes;
 }
 
@@ -196,8 +192,8 @@ MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
-  mbi_nonempty_destroy(plan->context, &plan->nonempty);
-  mbi_device_csr_destroy(plan->context, &plan->device);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_device_csr_destroy(plan, &plan->device);
   plan->device = full->csr;
   plan->nonempty = full->nonempty;
   memset(&plan->bsr, 0, sizeof plan->bsr);

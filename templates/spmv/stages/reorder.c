@@ -59,13 +59,8 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   const double start = mbi_seconds();
   merbit_matrix *made = NULL;
   void *places = NULL;
-  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_permute(context, from, r->order, &made, &places);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_order_create(context, from, plan->desc.reordering, &r->order));
+  MBI_TRY(mbi_matrix_permute(context, from, r->order, &made, &places));
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
   if (r->places != NULL) { /* the places of a transpose */
@@ -132,10 +127,9 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_devptr *target) {
-  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
-  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-                             : status;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
+  plan->reorder.bytes += bytes;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 /* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
@@ -179,8 +173,8 @@ MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
-  mbi_device_release(plan->context, r->device_order);
-  mbi_device_release(plan->context, r->device_places);
+  mbi_plan_release(plan, r->device_order);
+  mbi_plan_release(plan, r->device_places);
   mbi_program_destroy(plan->context, &r->program);
   memset(r->kernels, 0, sizeof r->kernels);
   r->device_order = r->device_places = 0;
@@ -212,9 +206,9 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
  * return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
-  const merbit_status status =
-      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  MBI_TRY(
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL));
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */

@@ -31,21 +31,39 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   status = mbi_choose(&fresh);
   if (status != MERBIT_OK) {
     mbi_method_destroy(&fresh);
-    mbi_nonempty_destroy(context, &fresh.nonempty);
+    mbi_nonempty_destroy(&fresh, &fresh.nonempty);
     return status;
   }
   mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
           mbi_value_name(plan));
   mbi_method_destroy(plan);
-  mbi_nonempty_destroy(context, &plan->nonempty);
-  mbi_device_release(context, plan->device.values);
-  mbi_device_release(context, plan->device.table);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_plan_release(plan, plan->device.values);
+  mbi_plan_release(plan, plan->device.table);
   fresh.device.bytes -=
       mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
   mbi_mutex_lock(&context->lock);
   fresh.references = plan->references;
   *plan = fresh;
   mbi_mutex_unlock(&context->lock);
+  return MERBIT_OK;
+}
+
+/* Stores the values at *values in the plan's form, or remakes the plan's form from them if they
+ * do not have it; the plan then owns them, and *values becomes 0. */
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
+                                        mbi_devptr *values, mbi_values_search *look) {
+  mbi_device_csr *csr = &plan->device;
+  int have = 0;
+  MBI_TRY(mbi_values_search_begin(plan, program, *values, look));
+  MBI_TRY(mbi_values_have(plan, look, csr->form, &have));
+  if (have) {
+    MBI_TRY(mbi_values_store(plan, look, csr->form, csr->values, csr->table));
+    return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
+                                                                    : MERBIT_OK;
+  }
+  MBI_TRY(mbi_stored_remake(plan, *values));
+  *values = 0;
   return MERBIT_OK;
 }
 
@@ -56,25 +74,9 @@ static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   mbi_device_csr *csr = &plan->device;
   mbi_values_search look;
   mbi_program program;
-  int have = 0;
-  merbit_status status =
-      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_values_search_begin(plan, &program, *values, &look);
-  if (status == MERBIT_OK) {
-    status = mbi_values_have(plan, &look, csr->form, &have);
-  }
-  if (status == MERBIT_OK && have) {
-    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
-    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
-      status = plan->cuda->refresh(plan);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_stored_remake(plan, *values);
-    *values = status == MERBIT_OK ? 0 : *values;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
+  status = mbi_stored_shorten(plan, &program, values, &look);
   mbi_values_search_end(plan, &look);
   mbi_program_destroy(context, &program);
   return status;
@@ -92,17 +94,36 @@ static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
                   : mbi_device_upload(context, target, values, bytes);
   }
   if (!device) {
-    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "new values, as they come", &own));
     from = own;
-  }
-  if (status == MERBIT_OK && !device) {
     status = mbi_device_upload(context, own, values, bytes);
   }
   if (status == MERBIT_OK) {
     status = mbi_reorder_values_cuda(plan, from, target);
   }
-  mbi_device_release(context, own);
+  mbi_plan_release(plan, own);
   return status;
+}
+
+/* Moves new values to *fresh, or to the plan's own array if that is 0, and to the method's
+ * form. If the plan takes *fresh, it becomes 0. */
+static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
+                                    size_t bytes, mbi_devptr *fresh) {
+  mbi_device_csr *csr = &plan->device;
+  MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
+                          *fresh != 0 ? *fresh : csr->values));
+  if (csr->form != MBI_VALUES_GENERAL) {
+    MBI_TRY(mbi_stored_shorter(plan, fresh));
+  } else {
+    if (*fresh != 0) {
+      csr->values = *fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      *fresh = 0;
+    }
+    MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
+  }
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
@@ -114,7 +135,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
   const int shorter = csr->form != MBI_VALUES_GENERAL;
   const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
   mbi_devptr fresh = 0;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (given->memory == MERBIT_MEMORY_DEVICE) {
     if (!mbi_device_owns(context, given->values)) {
       return mbi_fail(
@@ -126,25 +147,10 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
   }
   if (shorter || !csr->owns_values) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "a plan's own values", &fresh));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
   }
-  status = mbi_stored_move(plan, given->values, given->memory, bytes,
-                           fresh != 0 ? fresh : csr->values);
-  if (status == MERBIT_OK && shorter) {
-    status = mbi_stored_shorter(plan, &fresh);
-  } else if (status == MERBIT_OK) {
-    if (fresh != 0) {
-      csr->values = fresh;
-      csr->owns_values = 1;
-      csr->bytes += bytes;
-      fresh = 0;
-    }
-    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  mbi_device_release(context, fresh);
+  status = mbi_stored_put(plan, given, bytes, &fresh);
+  mbi_plan_release(plan, fresh);
   return status;
 }
 

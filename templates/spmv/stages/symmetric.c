@@ -138,60 +138,58 @@ static void mbi_symmetric_release(merbit_plan *plan) {
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
-  merbit_status status = MERBIT_OK;
   if (!fits) {
-    status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-                                  &half->places);
+    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
+                                 &half->places));
     half->full.symmetry = host->symmetry;
   }
-  if (status == MERBIT_OK) {
-    half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
-  }
-  if (status == MERBIT_OK && !half->direct && !fits) {
+  half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
+  if (!half->direct && !fits) {
     mbi_symmetric_release(plan);
   }
-  return status;
+  return MERBIT_OK;
+}
+
+/* Sets plan->symmetric from the triangle `host`. */
+static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
+  mbi_symmetric *half = &plan->symmetric;
+  int64_t first[4];
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
+  }
+  (void)mbi_triangle_find(plan->context, host, first);
+  half->upper = first[MBI_ABOVE] < host->nnz;
+  if (mbi_symmetric_may_do(plan)) {
+    MBI_TRY(mbi_symmetric_take_lower(plan, host));
+  }
+  return half->direct ? MERBIT_OK
+                      : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
+                                             &half->full, &half->places);
 }
 
 /* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
  * check. */
 MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  int64_t first[4];
-  merbit_status status = MERBIT_OK;
+  merbit_view host;
+  merbit_status status;
   if (!mbi_view_is_triangle(&plan->given)) {
     return MERBIT_OK;
   }
   half->view = plan->given;
   half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+  if (plan->given.memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(plan->context, &plan->given, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_symmetric_take(plan, &host);
+    }
+    mbi_host_view_release(plan->context, &host);
+  } else {
+    status = mbi_symmetric_take(plan, &plan->given);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    (void)mbi_triangle_find(context, &host, first);
-    half->upper = first[MBI_ABOVE] < host.nnz;
-  }
-  if (status == MERBIT_OK && mbi_symmetric_may_do(plan)) {
-    status = mbi_symmetric_take_lower(plan, &host);
-  }
-  if (status == MERBIT_OK && !half->direct) {
-    status = mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full,
-                                  &half->places);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(status);
   if (half->full.row_ptr != NULL) {
     plan->given = plan->view = half->full;
   }

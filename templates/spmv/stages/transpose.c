@@ -30,29 +30,30 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
+/* Transposes a matrix in host memory. */
+static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
+  }
+  MBI_TRY(mbi_matrix_transpose_map(plan->context, host, &plan->transpose.matrix,
+                                   &plan->reorder.places));
+  plan->view = plan->transpose.matrix->view;
+  plan->reorder.place_type = plan->view.offset_type;
+  return MERBIT_OK;
+}
+
 /* Makes plan->view in host memory, and the original places of the values in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+  merbit_view host;
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_transpose_host(plan, &plan->given);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
+  status = mbi_view_download(plan->context, &plan->given, &host);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
-                                      &plan->reorder.places);
+    status = mbi_transpose_host(plan, &host);
   }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    plan->view = plan->transpose.matrix->view;
-    plan->reorder.place_type = plan->view.offset_type;
-  }
+  mbi_host_view_release(plan->context, &host);
   return status;
 }
 
@@ -61,26 +62,20 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 /* Makes plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
   mbi_device_csr from;
-  merbit_status status = MERBIT_OK;
-  if (!device && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &plan->given);
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE && !plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(context, &plan->given));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
+  MBI_TRY(mbi_device_enter(context));
+  status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;
     plan->device.scratch_bytes = from.scratch_bytes;
     from.scratch = 0;
   }
-  mbi_device_csr_destroy(context, &from);
+  mbi_device_csr_destroy(plan, &from);
   if (status == MERBIT_OK) {
     const mbi_device_csr *to = &plan->device;
     plan->view = merbit_csr((int64_t)to->rows, (int64_t)to->cols, (int64_t)to->nnz,
@@ -90,7 +85,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
     plan->view.offset_type = to->offset_type;
     plan->view.memory = MERBIT_MEMORY_DEVICE;
   } else {
-    mbi_device_csr_destroy(context, &plan->device);
+    mbi_device_csr_destroy(plan, &plan->device);
     memset(&plan->device, 0, sizeof plan->device);
     mbi_reorder_release_cuda(plan);
   }

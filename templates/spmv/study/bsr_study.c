@@ -94,16 +94,15 @@ MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *
 static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
   static const char *const names[3] = {"mbk_study_cut", "mbk_study_scale", "mbk_study_product"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_bsr_study_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_bsr_study_of(plan)->kernels[i]);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_bsr_study_of(plan)->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: cut, scale, multiply -------------------------------------------------------- */
@@ -118,7 +117,7 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
   const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
   uint32_t rows = (uint32_t)plan->device.rows;
   mbk_study_cut_arguments arguments;
-  merbit_status status = mbi_device_allocate(context, bytes, "rows of chunks", &s->chunk_row);
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "rows of chunks", &s->chunk_row));
   plan->schedule_bytes = bytes;
   plan->stream_bytes =
       bytes + plan->device.nnz * sizeof(int32_t) +
@@ -126,36 +125,29 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
       (plan->device.values != 0
            ? (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type)
            : 0);
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.block_rows = rows;
-    arguments.blocks = plan->device.nnz;
-    arguments.chunk_blocks = s->chunk_blocks;
-    arguments.chunks = s->chunks;
-    arguments.chunk_row = s->chunk_row;
-    status = mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
-                               mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0,
-                               NULL, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.block_rows = rows;
+  arguments.blocks = plan->device.nnz;
+  arguments.chunk_blocks = s->chunk_blocks;
+  arguments.chunks = s->chunks;
+  arguments.chunk_row = s->chunk_row;
+  MBI_TRY(mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
+                            mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0, NULL,
+                            &arguments));
+  return mbi_device_synchronize(context, NULL);
 }
 
 /* Creates the state. plan->device holds the offsets and columns of the blocks as a CSR. On
  * failure the caller runs mbi_bsr_study_destroy. */
 static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
-  merbit_status status = mbi_bsr_study_size(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_take_values(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_study_specialise(plan);
-  }
-  return status == MERBIT_OK && mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan)
-                                                                   : status;
+  MBI_TRY(mbi_bsr_study_size(plan));
+  MBI_TRY(mbi_bsr_take_values(plan));
+  MBI_TRY(mbi_bsr_study_specialise(plan));
+  return mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan) : MERBIT_OK;
 }
 
 static void mbi_bsr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_bsr_study_of(plan)->chunk_row);
+  mbi_plan_release(plan, mbi_bsr_study_of(plan)->chunk_row);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -167,15 +159,14 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
   uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbk_study_scale_arguments scale;
   mbk_study_product_arguments arguments;
-  merbit_status status;
   (void)carries;
   scale.y = y;
   scale.rows = rows;
   scale.alpha = mbi_plan_scalar(plan, alpha);
   scale.beta = mbi_plan_scalar(plan, beta);
-  status =
-      mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
-                        mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream, &scale);
+  MBI_TRY(mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
+                            mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream,
+                            &scale));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
@@ -188,11 +179,9 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.chunk_blocks = s->chunk_blocks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  return status == MERBIT_OK
-             ? mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
-                                 (int64_t)s->chunks, s->threads,
-                                 sums * (unsigned)mbi_type_size(plan->type), stream, &arguments)
-             : status;
+  return mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
+                           (int64_t)s->chunks, s->threads,
+                           sums * (unsigned)mbi_type_size(plan->type), stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -45,7 +45,6 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   const int block_threads = plan->desc.block_threads;
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
-  merbit_status status;
   const int lanes = tiled ? 0 : mbi_knob(plan, MBI_KNOB_WARP_LOOP_LANES);
   const int rows = mbi_knob(plan, tiled ? MBI_KNOB_WARP_TILED_ROWS : MBI_KNOB_WARP_LOOP_ROWS);
   const int width = tiled ? mbi_knob(plan, MBI_KNOB_WARP_TILED_COLUMNS) : 0;
@@ -53,10 +52,7 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   s->lanes = lanes != 0 ? lanes : 32;
   s->rows = rows != 0 ? rows : 1;
   s->width = width != 0 ? width : 2024;
-  status = mbi_row_study_sizes_fit(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_row_study_sizes_fit(plan));
   block_rows = (uint64_t)(s->threads / s->lanes * s->rows);
   s->blocks = plan->device.rows / block_rows + (plan->device.rows % block_rows != 0);
   resident = (uint64_t)plan->context->device.multiprocessors * (uint64_t)(2048 / s->threads);
@@ -92,11 +88,10 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
   const size_t bytes = (size_t)s->blocks * sizeof(uint64_t);
   void *memory = NULL;
   uint64_t block;
-  merbit_status status = mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
-                                            "numbers of tiles", &memory);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, memory, s->tile_first, bytes);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
+                             "numbers of tiles", &memory));
+  status = mbi_device_download(context, memory, s->tile_first, bytes);
   if (status == MERBIT_OK) {
     uint64_t *first = (uint64_t *)memory;
     for (block = 0; block < s->blocks; block++) {
@@ -114,32 +109,22 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
 static merbit_status mbi_tiled_encode(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t),
-                                             "first tiles", &s->tile_first);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, s->blocks * sizeof(uint32_t), "blocks of mixed rows",
-                                 &s->mixed);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_tiled_cut(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_tiled_sum(plan);
-  }
-  if (status == MERBIT_OK && s->tiles > 0) {
-    status = mbi_device_allocate(context, s->tiles * sizeof(uint32_t), "tiles of columns",
-                                 &s->tile_col);
-    if (status == MERBIT_OK) {
-      status = mbi_tiled_cut(plan);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(context, NULL);
-    }
+  MBI_TRY(mbi_plan_allocate(plan, (s->blocks + 1) * sizeof(uint64_t), "first tiles",
+                            &s->tile_first));
+  MBI_TRY(
+      mbi_plan_allocate(plan, s->blocks * sizeof(uint32_t), "blocks of mixed rows", &s->mixed));
+  MBI_TRY(mbi_tiled_cut(plan));
+  MBI_TRY(mbi_tiled_sum(plan));
+  if (s->tiles > 0) {
+    MBI_TRY(
+        mbi_plan_allocate(plan, s->tiles * sizeof(uint32_t), "tiles of columns", &s->tile_col));
+    MBI_TRY(mbi_tiled_cut(plan));
+    MBI_TRY(mbi_device_synchronize(context, NULL));
   }
   plan->schedule_bytes =
       (s->blocks + 1) * sizeof(uint64_t) + (s->blocks + s->tiles) * sizeof(uint32_t);
   plan->stream_bytes += plan->schedule_bytes;
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -161,28 +146,25 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_row_study_size(plan);
   int i;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_row_study_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_row_study_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program);
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i], &s->kernels[i]);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program));
+  for (i = 0; i < 2; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i],
+                               &s->kernels[i]));
   }
-  return status == MERBIT_OK && tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : status;
+  return tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_first);
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->mixed);
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_col);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->tile_first);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->mixed);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->tile_col);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -200,12 +182,11 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_csr_study *s = mbi_csr_study_of(plan);
   mbk_loop_reset_arguments reset;
   mbk_loop_product_arguments arguments;
-  merbit_status status;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
   reset.counter = carries;
-  status = mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset);
+  MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
@@ -215,10 +196,8 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.rows = plan->device.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  return status == MERBIT_OK
-             ? mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
-                               s->threads, 0, stream, &arguments)
-             : status;
+  return mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
+                         s->threads, 0, stream, &arguments);
 }
 
 static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,

@@ -65,23 +65,20 @@ MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *prea
 static merbit_status mbi_split_create(merbit_plan *plan) {
   static const char *const names[3] = {"mbk_split_cut", "mbk_split_product", "mbk_split_fixup"};
   mbi_preamble preamble;
-  merbit_status status = mbi_split_size(plan);
   int i;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_split_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * mbi_csr_study_of(plan)->blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
   mbi_split_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble, &plan->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_csr_study_of(plan)->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble,
+                             &plan->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_csr_study_of(plan)->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Returns the bytes of a product's scratch: where chunks begin, then each chunk's part of its
@@ -145,7 +142,6 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   const mbi_devptr firsts = carries + (s->blocks + 1) * sizeof(uint64_t);
   const mbi_devptr tails = firsts + s->blocks * mbi_type_size(plan->type);
   mbk_split_cut_arguments arguments;
-  merbit_status status;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
@@ -154,15 +150,13 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
   arguments.chunks = s->blocks;
-  status = mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
-                           (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
-                           MBI_SPLIT_CUT_THREADS, 0, stream, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream);
-  }
-  return status == MERBIT_OK && s->blocks > 1 /* otherwise no row crosses chunks */
+  MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
+                          (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
+                          MBI_SPLIT_CUT_THREADS, 0, stream, &arguments));
+  MBI_TRY(mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream));
+  return s->blocks > 1 /* otherwise no row crosses chunks */
              ? mbi_split_fixup(plan, carries, firsts, tails, alpha, beta, y, stream)
-             : status;
+             : MERBIT_OK;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

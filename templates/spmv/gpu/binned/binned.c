@@ -24,7 +24,7 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
 /* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  MBI_TRY(mbi_plan_allocate(plan, count * sizeof(uint32_t), what, target));
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
@@ -86,43 +86,28 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   mbk_binned_count_arguments count_arguments;
   mbk_binned_total_arguments total_arguments;
   mbk_binned_offsets_arguments offsets_arguments;
-  merbit_status status;
   count_arguments.col_ind = plan->device.col_ind;
   count_arguments.nnz = plan->device.nnz;
   count_arguments.strips = strips;
   count_arguments.runs = b->runs;
   count_arguments.part_groups = groups;
-  status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
-                             (b->strips + 1) * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_parts(plan, host);
-  }
-  if (status == MERBIT_OK) {
-    total_arguments.runs = b->runs;
-    total_arguments.strips = strips;
-    total_arguments.parts = b->parts;
-    total_arguments.groups = groups;
-    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_strips(plan, host, host + b->strips);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
-  }
+  MBI_TRY(mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
+                            (b->strips + 1) * sizeof(uint32_t), &count_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_parts(plan, host));
+  total_arguments.runs = b->runs;
+  total_arguments.strips = strips;
+  total_arguments.parts = b->parts;
+  total_arguments.groups = groups;
+  MBI_TRY(mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_strips(plan, host, host + b->strips));
+  MBI_TRY(mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t)));
   offsets_arguments.runs = b->runs;
   offsets_arguments.strips = strips;
   offsets_arguments.parts = b->parts;
   offsets_arguments.strip_start = groups;
-  return status == MERBIT_OK
-             ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
-             : status;
+  return mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments);
 }
 
 /* Allocates the runs and their order. */
@@ -135,19 +120,15 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
-  merbit_status status =
-      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
-                                "the items of a plan", &host);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_plan_allocate(plan, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
+  MBI_TRY(mbi_plan_allocate(plan, words * sizeof(uint32_t), "groups of runs", &groups));
+  status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
+                              "the items of a plan", &host);
   if (status == MERBIT_OK) {
     status = mbi_binned_place(plan, groups, (uint32_t *)host);
   }
-  mbi_device_release(context, groups);
+  mbi_plan_release(plan, groups);
   mbi_release(context, host);
   return status;
 }
@@ -183,23 +164,17 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   const uint64_t value_bytes = mbi_value_bytes(plan);
   const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t streams =
+      slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
                             b->groups * sizeof(uint32_t), places};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the matrix in strips", 4, parts, bytes));
   /* The last tile's words are all loaded, also those without a nonzero. */
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
-  }
-  if (status == MERBIT_OK) {
-    const uint64_t streams =
-        slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
-    plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
-    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
-    status = mbi_binned_fill(plan, 0);
-  }
-  return status;
+  MBI_TRY(mbi_device_zero(context, b->places + places - last, (size_t)last, NULL));
+  plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
+  plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
+  return mbi_binned_fill(plan, 0);
 }
 
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
@@ -222,10 +197,10 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
 
 static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  mbi_device_release(plan->context, b->runs);
-  mbi_device_release(plan->context, b->part_start);
-  mbi_device_release(plan->context, b->item_list);
-  mbi_device_release(plan->context, b->strip_col);
+  mbi_plan_release(plan, b->runs);
+  mbi_plan_release(plan, b->part_start);
+  mbi_plan_release(plan, b->item_list);
+  mbi_plan_release(plan, b->strip_col);
   mbi_scan_destroy(plan);
 }
 
@@ -249,7 +224,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   mbk_binned_multiply_arguments multiply_arguments;
   mbk_binned_sum_arguments sum_arguments;
-  merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
@@ -263,12 +237,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   multiply_arguments.products = products;
   multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
   multiply_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how));
   sum_arguments.part_start = b->part_start;
   sum_arguments.products = products;
   sum_arguments.places = b->places;
@@ -283,13 +254,11 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   sum_arguments.tiles = s->tiles;
   sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
-  return status == MERBIT_OK
-             ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                     overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN)
-             : status;
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how));
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                               overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -88,25 +88,18 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
-  const int upload = t->mask_words == 0;
   mbk_bsr_masks_arguments arguments;
-  merbit_status status =
-      upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
-             : MERBIT_OK;
-  if (status == MERBIT_OK && upload) {
-    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
+  if (t->mask_words == 0) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", &t->mask_words));
+    MBI_TRY(mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
-  }
+  MBI_TRY(mbi_plan_allocate(plan, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks));
   arguments.mask_words = t->mask_words;
   arguments.blocks = plan->device.nnz;
   arguments.tiles = t->tiles;
   arguments.masks = t->masks;
-  return status != MERBIT_OK
-             ? status
-             : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
-                                    t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
+  return mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+                              t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
 /* Copies the blocks in plan->device.values into the order in which products read them. Releases
@@ -118,7 +111,6 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
   mbk_bsr_fill_arguments arguments;
-  merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
@@ -126,18 +118,16 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
-  status =
-      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  if (status == MERBIT_OK && csr->owns_values) {
-    mbi_device_release(context, csr->values);
+  MBI_TRY(mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16,
+                               &arguments));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  if (csr->owns_values) {
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= entries * size;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Sets plan->device.values, borrowed or uploaded. */
@@ -150,8 +140,8 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (view->memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
-                            "blocks", csr, &csr->values, &csr->owns_values);
+    return mbi_array_upload(plan, view->values, entries * mbi_type_size(plan->type), "blocks",
+                            csr, &csr->values, &csr->owns_values);
   }
   if (!mbi_device_owns(context, view->values)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -165,17 +155,16 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 
 static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
   const uint64_t words = t->words * sizeof(uint32_t);
   const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
-  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
-  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  MBI_TRY(mbi_plan_allocate(plan, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_plan_allocate(plan, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_plan_allocate(plan, columns, "block columns", &t->columns));
   if (packs > 0) {
-    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
+    MBI_TRY(mbi_plan_allocate(plan, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -211,12 +200,12 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  mbi_device_release(plan->context, t->row_ends);
-  mbi_device_release(plan->context, t->slot_row);
-  mbi_device_release(plan->context, t->columns);
-  mbi_device_release(plan->context, t->mask_words);
-  mbi_device_release(plan->context, t->masks);
-  mbi_device_release(plan->context, t->packs);
+  mbi_plan_release(plan, t->row_ends);
+  mbi_plan_release(plan, t->slot_row);
+  mbi_plan_release(plan, t->columns);
+  mbi_plan_release(plan, t->mask_words);
+  mbi_plan_release(plan, t->masks);
+  mbi_plan_release(plan, t->packs);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -258,7 +247,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
-  merbit_status status;
   arguments.row_ends = t->row_ends;
   arguments.slot_row = t->slot_row;
   arguments.row_id = plan->nonempty.row_id;
@@ -274,10 +262,9 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-                           t->threads, 0, stream, &arguments);
-  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
-                             : status;
+  MBI_TRY(mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
+                          t->threads, 0, stream, &arguments));
+  return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -99,10 +99,11 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
-  merbit_status status = mbi_cb_options_take(plan, &options);
+  merbit_status status;
   memset(format, 0, sizeof *format);
-  if (status != MERBIT_OK || plan->device.rows == 0) {
-    return status;
+  MBI_TRY(mbi_cb_options_take(plan, &options));
+  if (plan->device.rows == 0) {
+    return MERBIT_OK;
   }
   status = mbi_cb_host_take(plan, &host);
   if (status == MERBIT_OK) {
@@ -116,36 +117,29 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 /* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
  * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-                                   const char *what, merbit_status status, mbi_devptr *target) {
+                                   const char *what, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, padded, what, target);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes += padded;
-    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
-  }
-  return status;
+  MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
+  plan->schedule_bytes += padded;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
-  merbit_status status = MERBIT_OK;
-  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
-  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
-  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
-  status =
-      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
-  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
-                         &cb->task_target);
+  MBI_TRY(mbi_cb_upload(plan, f->words, blocks * 8, "blocks", &cb->words));
+  MBI_TRY(mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", &cb->first));
+  MBI_TRY(mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", &cb->data));
+  MBI_TRY(mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", &cb->task_block));
+  MBI_TRY(
+      mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", &cb->task_target));
   plan->stream_bytes =
       plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
   if (f->splits > 0) {
-    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
-                           &cb->split_strip);
-    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
-                           &cb->split_part);
+    MBI_TRY(mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts",
+                          &cb->split_strip));
+    MBI_TRY(mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips",
+                          &cb->split_part));
   }
   cb->aggregated = f->aggregated;
   cb->limit = f->limit;
@@ -155,7 +149,7 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
   cb->splits = f->splits;
   cb->data_bytes = f->data_bytes;
   memcpy(cb->forms, f->forms, sizeof cb->forms);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -218,13 +212,13 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
 
 static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
-  mbi_device_release(plan->context, cb->words);
-  mbi_device_release(plan->context, cb->first);
-  mbi_device_release(plan->context, cb->data);
-  mbi_device_release(plan->context, cb->task_block);
-  mbi_device_release(plan->context, cb->task_target);
-  mbi_device_release(plan->context, cb->split_strip);
-  mbi_device_release(plan->context, cb->split_part);
+  mbi_plan_release(plan, cb->words);
+  mbi_plan_release(plan, cb->first);
+  mbi_plan_release(plan, cb->data);
+  mbi_plan_release(plan, cb->task_block);
+  mbi_plan_release(plan, cb->task_target);
+  mbi_plan_release(plan, cb->split_strip);
+  mbi_plan_release(plan, cb->split_part);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -259,7 +253,6 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
   mbk_cb_product_arguments arguments;
-  merbit_status status;
   arguments.task_block = cb->task_block;
   arguments.task_target = cb->task_target;
   arguments.words = cb->words;
@@ -274,13 +267,12 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments.tasks = cb->tasks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
-                           (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-                           (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
-                           stream, &arguments);
-  return status == MERBIT_OK && cb->splits > 0
-             ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
-             : status;
+  MBI_TRY(mbi_plan_launch(plan, cb->product, "mbk_cb_product",
+                          (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
+                          (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
+                          &arguments));
+  return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
+                        : MERBIT_OK;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -109,34 +109,28 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
   mbk_hubs_encode_arguments encode_arguments;
-  merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
   plan->nonempty.columns_coded = 1;
-  if (status == MERBIT_OK) {
-    assign_arguments.counts = plan->nonempty.column_counts;
-    assign_arguments.cols = plan->device.cols;
-    assign_arguments.least = least;
-    assign_arguments.room = room;
-    assign_arguments.code = code;
-    assign_arguments.hub_col = h->hub_col;
-    assign_arguments.taken = taken;
-    status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
-                               (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL,
-                               &assign_arguments);
-  }
-  if (status == MERBIT_OK) {
-    encode_arguments.col_ind = plan->device.col_ind;
-    encode_arguments.nnz = plan->device.nnz;
-    encode_arguments.code = code;
-    encode_arguments.codes = h->codes;
-    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
-                               mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
-                               &encode_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
-    h->count = h->count < room ? h->count : room;
-  }
-  return status;
+  MBI_TRY(mbi_device_zero(context, taken, sizeof h->count, NULL));
+  assign_arguments.counts = plan->nonempty.column_counts;
+  assign_arguments.cols = plan->device.cols;
+  assign_arguments.least = least;
+  assign_arguments.room = room;
+  assign_arguments.code = code;
+  assign_arguments.hub_col = h->hub_col;
+  assign_arguments.taken = taken;
+  MBI_TRY(mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+                            (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL,
+                            &assign_arguments));
+  encode_arguments.col_ind = plan->device.col_ind;
+  encode_arguments.nnz = plan->device.nnz;
+  encode_arguments.code = code;
+  encode_arguments.codes = h->codes;
+  MBI_TRY(mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
+                            mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
+                            &encode_arguments));
+  MBI_TRY(mbi_device_download(context, &h->count, taken, sizeof h->count));
+  h->count = h->count < room ? h->count : room;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
@@ -155,7 +149,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
     const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
-    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "columns by codes", 2, parts, bytes));
   }
   if (plan->device.nnz > 0) {
     MBI_TRY(mbi_hubs_encode(plan));
@@ -166,7 +160,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
+  mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
 
@@ -178,7 +172,6 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbk_hubs_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
   if (s->blocks > 0) {
     arguments.row_ends = s->row_ends;
     arguments.tile_row = s->tile_row;
@@ -196,13 +189,12 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
-                             adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-                             s->threads, mbi_hubs_shared(plan, adds), stream, &arguments);
+    MBI_TRY(mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
+                            adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
+                            s->threads, mbi_hubs_shared(plan, adds), stream, &arguments));
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                                     mbi_plan_start(plan, s->blocks > 0))
-                             : status;
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                               mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -175,7 +175,6 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr tails = carries + s->tiles * (uint64_t)m->width * size;
   const int packed =
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
-  merbit_status status = MERBIT_OK;
   mbk_many_product_arguments product_arguments;
   mbk_many_fixup_arguments fixup_arguments;
   if (m->staged > 0) {
@@ -197,12 +196,12 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     product_arguments.tiles = s->tiles;
     product_arguments.alpha = mbi_plan_scalar(plan, alpha);
     product_arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, packed ? s->product : m->loose,
-                             packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
-                             m->threads, m->shared, stream, &product_arguments);
+    MBI_TRY(mbi_plan_launch(plan, packed ? s->product : m->loose,
+                            packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
+                            m->threads, m->shared, stream, &product_arguments));
   }
-  if (status != MERBIT_OK || s->fixup_blocks == 0) {
-    return status;
+  if (s->fixup_blocks == 0) {
+    return MERBIT_OK;
   }
   if (mbi_many_copies(plan)) {
     alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;

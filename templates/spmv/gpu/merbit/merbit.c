@@ -176,7 +176,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "lane descriptors", 3, parts, bytes));
   }
   MBI_TRY(mbi_merbit_build(plan, NULL));
   MBI_TRY(mbi_device_synchronize(context, NULL));
@@ -185,7 +185,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
+  mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -198,7 +198,6 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   mbk_merbit_product_arguments product_arguments;
   mbk_merbit_fixup_arguments fixup_arguments;
-  merbit_status status;
   product_arguments.tile_x = m->tile_x;
   product_arguments.tile_y = m->tile_y;
   product_arguments.lane_desc = m->lane_desc;
@@ -212,12 +211,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   product_arguments.carry_out = carry_out;
   product_arguments.alpha = mbi_plan_scalar(plan, alpha);
   product_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch(
-      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
-      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+                            m->threads, mbi_merbit_product_shared(m, plan->type), stream,
+                            &product_arguments));
   fixup_arguments.row_ptr = plan->device.row_ptr;
   fixup_arguments.tile_y = m->tile_y;
   fixup_arguments.carry_first = carries;

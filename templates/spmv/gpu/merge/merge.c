@@ -165,7 +165,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   mbk_merge_cut_arguments cut_arguments;
   mbk_merge_product_arguments sum_arguments;
   mbk_merge_fixup_arguments fixup_arguments;
-  merbit_status status;
   if (p->chunks == 0) {
     return MERBIT_OK;
   }
@@ -174,12 +173,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   cut_arguments.rows = plan->device.rows;
   cut_arguments.nnz = plan->device.nnz;
   cut_arguments.chunks = p->chunks;
-  status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
-                           (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-                           MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
+                          (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+                          MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments));
   sum_arguments.row_ptr = plan->device.row_ptr;
   sum_arguments.col_ind = plan->device.col_ind;
   sum_arguments.values = plan->device.values;
@@ -193,11 +189,11 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   sum_arguments.chunks = p->chunks;
   sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, adds ? p->sum : p->product,
-                           adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-                           p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
-  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
-    return status;
+  MBI_TRY(mbi_plan_launch(plan, adds ? p->sum : p->product,
+                          adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
+                          p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments));
+  if (p->chunks == 1) { /* no row crosses chunks */
+    return MERBIT_OK;
   }
   fixup_arguments.row_ptr = plan->device.row_ptr;
   fixup_arguments.chunk_row = carries;

@@ -39,27 +39,20 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   mbi_scan_preamble(plan, &preamble);
-  status =
-      mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
-                         &preamble, &plan->program);
-  if (status == MERBIT_OK && s->whole) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
-    if (status == MERBIT_OK) {
-      status = mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(mbi_program_create(context,
+                             s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+                             &preamble, &plan->program));
+  if (s->whole) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build));
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
+  } else {
+    MBI_TRY(mbi_scan_kernels(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program,
-                                s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(context, &plan->program,
-                                  s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
+  MBI_TRY(mbi_program_kernel(context, &plan->program,
+                             s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product));
+  return mbi_program_kernel(context, &plan->program,
+                            s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
@@ -94,7 +87,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
+    MBI_TRY(mbi_nonempty_compact(plan));
   }
   return MERBIT_OK;
 }
@@ -108,8 +101,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  MBI_TRY(
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
   plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
                        4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
@@ -144,7 +136,7 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
+  mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -244,7 +236,6 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   mbk_scan_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
   if (s->whole) {
     return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
   }
@@ -263,14 +254,13 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(
+    MBI_TRY(mbi_plan_launch(
         plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments);
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments));
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                                     mbi_plan_start(plan, s->blocks > 0))
-                             : status;
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                               mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

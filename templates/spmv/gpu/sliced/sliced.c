@@ -110,20 +110,15 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   void *offsets = NULL;
   mbk_arrays_offsets_arguments arguments;
   uint32_t found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets);
-  if (status == MERBIT_OK) {
-    arguments.counts = array;
-    arguments.blocks = mbi_sliced_of(plan)->slices;
-    arguments.total = total;
-    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-                               (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, total, sizeof found);
-  }
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets));
+  arguments.counts = array;
+  arguments.blocks = mbi_sliced_of(plan)->slices;
+  arguments.total = total;
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+                            (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
   *sum = found;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Assigns rows to slices, and computes the widths of slices and of their columns. */
@@ -131,15 +126,14 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   mbk_sliced_order_arguments order_arguments;
   mbk_sliced_width_arguments width_arguments;
-  merbit_status status;
   order_arguments.row_ptr = plan->device.row_ptr;
   order_arguments.rows = plan->device.rows;
   order_arguments.length = s->length;
   order_arguments.row_id = s->row_id;
-  status = mbi_device_launch(
+  MBI_TRY(mbi_device_launch(
       plan->context, s->kernels[0], "mbk_sliced_order",
       (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
-      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments);
+      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments));
   width_arguments.row_ptr = plan->device.row_ptr;
   width_arguments.col_ind = plan->device.col_ind;
   width_arguments.length = s->length;
@@ -148,13 +142,11 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   width_arguments.width = s->slice_start;
   width_arguments.pages = s->pages;
   width_arguments.column_width = s->column_start;
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(
-                   plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
-                   MBI_SLICED_BUILD_THREADS,
-                   (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
-                   NULL, &width_arguments);
+  return mbi_device_launch(
+      plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
+      MBI_SLICED_BUILD_THREADS,
+      (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)), NULL,
+      &width_arguments);
 }
 
 /* Builds everything but columns and values, and computes their sizes: slots of values, and of
@@ -166,7 +158,7 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
                                &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
   MBI_TRY(mbi_sliced_order(plan));
   MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
   MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
@@ -211,8 +203,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    MBI_TRY(
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
@@ -225,8 +216,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
   /* This releases the arrays allocated with it as well. */
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->length);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
