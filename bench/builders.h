@@ -122,6 +122,61 @@ static void bench_build_rows(bench_matrix *m, bench_row_function function,
   }
 }
 
+/* ---- Rows of known lengths, of any length ------------------------------------------------ */
+
+typedef int64_t (*bench_length_function)(const void *parameters, int64_t row);
+/* Writes the row's `count` columns, ascending and without duplicates. */
+typedef void (*bench_fill_function)(const void *parameters, int64_t row, int64_t count,
+                                    int32_t *columns);
+
+/* m->rows and cols are set. No row is longer than m->cols. */
+static void bench_build_lengths(bench_matrix *m, bench_length_function length,
+                                bench_fill_function fill, const void *parameters) {
+  int64_t row;
+  m->row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *m->row_ptr);
+  BENCH_OMP(parallel for schedule(static))
+  for (row = 0; row < m->rows; row++) {
+    m->row_ptr[row] = (int32_t)length(parameters, row);
+  }
+  m->nnz = bench_scan(m->row_ptr, m->rows);
+  m->row_ptr[m->rows] = (int32_t)m->nnz;
+  m->col_ind = (int32_t *)bench_allocate(m->nnz, sizeof *m->col_ind);
+  BENCH_OMP(parallel for schedule(dynamic, 64))
+  for (row = 0; row < m->rows; row++) {
+    fill(parameters, row, m->row_ptr[row + 1] - m->row_ptr[row], m->col_ind + m->row_ptr[row]);
+  }
+}
+
+/* Writes `count` columns of [low, high): one at random from each of as many equal parts. They
+ * ascend, and none comes twice. `count` is at most high - low. */
+static void bench_spread(uint64_t key, int64_t row, int64_t count, int64_t low, int64_t high,
+                         int32_t *columns) {
+  const uint64_t own = bench_random(key, (uint64_t)row);
+  int64_t i;
+  for (i = 0; i < count; i++) {
+    const int64_t from = i * (high - low) / count, to = (i + 1) * (high - low) / count;
+    columns[i] = (int32_t)(low + from + bench_below(own, (uint64_t)i, to - from));
+  }
+}
+
+/* Writes the columns from `first` on, one in every `step`. */
+static void bench_stride(int64_t first, int64_t step, int64_t count, int32_t *columns) {
+  int64_t i;
+  for (i = 0; i < count; i++) {
+    columns[i] = (int32_t)(first + i * step);
+  }
+}
+
+/* Returns a number of [low, high], the same for the same row. */
+static int64_t bench_draw(uint64_t key, int64_t row, int64_t low, int64_t high) {
+  return low + bench_below(key, (uint64_t)row, high - low + 1);
+}
+
+/* Returns the whole number nearest to `wish`, at least `least`. */
+static int64_t bench_whole(double wish, int64_t least) {
+  return wish > (double)least ? (int64_t)(wish + 0.5) : least;
+}
+
 /* Close the gaps that duplicates left: row r has kept[r] columns from row_ptr[r] on. */
 static void bench_compact(bench_matrix *m, const int32_t *kept) {
   int32_t *row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *row_ptr), *col_ind;

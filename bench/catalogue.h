@@ -4,39 +4,15 @@
 #include "block_matrices.h"
 #include "generators.h"
 #include "graphs.h"
+#include "linear_programs.h"
 #include "meshes.h"
+#include "shapes.h"
+#include "stencils.h"
 
 typedef struct band { /* what the row functions of this file need */
-  int64_t side;
   int64_t rows;
   uint64_t key, counts;
 } band;
-
-/* ---- stencil27: a cube of points, each joined to itself and its neighbours, 27 inside ---- */
-
-static int stencil27_row(const void *parameters, int64_t row, int32_t *columns) {
-  const int64_t side = ((const band *)parameters)->side;
-  const int64_t x = row % side, y = row / side % side, z = row / side / side;
-  int count = 0, i;
-  for (i = 0; i < 27; i++) {
-    const int64_t u = x + i % 3 - 1, v = y + i / 3 % 3 - 1, w = z + i / 9 - 1;
-    if (u >= 0 && v >= 0 && w >= 0 && u < side && v < side && w < side) {
-      columns[count++] = (int32_t)((w * side + v) * side + u);
-    }
-  }
-  return count;
-}
-
-/* A side of g points has 3 g - 2 pairs along each axis. */
-static void bench_generate_stencil27(bench_matrix *m, int64_t nnz, uint64_t seed) {
-  band b;
-  (void)seed;
-  memset(&b, 0, sizeof b);
-  b.side = (int64_t)((cbrt((double)nnz) + 2.0) / 3.0 + 0.5);
-  b.side = b.side > 0 ? b.side : 1;
-  m->rows = m->cols = b.side * b.side * b.side;
-  bench_build_rows(m, stencil27_row, &b);
-}
 
 /* ---- uniform: nnz / 16 rows, lengths binomial(32, 1/2), columns anywhere ----------------- */
 
@@ -52,7 +28,6 @@ static int uniform_row(const void *parameters, int64_t row, int32_t *columns) {
 
 static void bench_generate_uniform(bench_matrix *m, int64_t nnz, uint64_t seed) {
   band b;
-  b.side = 0;
   b.rows = nnz / 16 > 0 ? nnz / 16 : 1;
   b.key = bench_key(seed, 8);
   b.counts = bench_key(seed, 9);
@@ -135,6 +110,33 @@ static const bench_generator bench_generators[] = {
     {"circuit", bench_generate_circuit, "about 5 a row, six dense rows and columns"},
     {"lp", bench_generate_lp, "a linear program, five columns for each row, uneven"},
     {"lp-transposed", bench_generate_lp_transposed, "lp transposed: five rows for each column"},
+    {"block-angular", bench_generate_block_angular,
+     "LP: rows of 8 in blocks, long linking rows"},
+    {"wide-lp", bench_generate_wide_lp,
+     "crew scheduling LP: 36 uneven rows, nnz / 7.3 columns"},
+    {"assignment", bench_generate_assignment, "assignment LP: 2 n rows of n over n^2 columns"},
+    {"incidence", bench_generate_incidence, "nodes by arcs of a network, two nodes an arc"},
+    {"kkt", bench_generate_kkt, "saddle point: a grid's matrix bordered by constraints"},
+    {"stencil7", bench_generate_stencil7, "7-point stencil on a box"},
+    {"stencil7-scrambled", bench_generate_stencil7_scrambled,
+     "stencil7, its labels permuted within windows of 65,536"},
+    {"tridiagonal", bench_generate_tridiagonal, "three diagonals"},
+    {"prolongation", bench_generate_prolongation,
+     "from a coarse grid to a fine one, 1 to 8 a row"},
+    {"spins", bench_generate_spins, "columns that differ from the row's number in one bit"},
+    {"random-band", bench_generate_random_band, "rows of 1 to 47 in a band of 2,000 columns"},
+    {"near-dense", bench_generate_near_dense, "a square, 97% of it nonzeros"},
+    {"hypersparse", bench_generate_hypersparse, "19 of 20 rows empty, the others about 5 long"},
+    {"alternating", bench_generate_alternating, "rows of 1 and 1,000 by turns, 60,000 columns"},
+    {"long-rows", bench_generate_long_rows,
+     "few long rows: 4,000 of 12,500 over 6.2M columns at 50M"},
+    {"tall", bench_generate_tall, "ten columns a row, few columns: sqrt(nnz / 10)"},
+    {"wide", bench_generate_wide, "few rows, sqrt(nnz / 10), over nnz / 10 columns"},
+    {"pruned", bench_generate_pruned, "neural layer, a tenth of its weights left, 4 n x n"},
+    {"arrow", bench_generate_arrow, "the diagonal, the last row and the last column"},
+    {"user-item", bench_generate_user_item, "ratings of items, popular ones by Zipf's law"},
+    {"preferential", bench_generate_preferential,
+     "preferential attachment, eight edges a vertex"},
 };
 #define BENCH_GENERATORS ((int)(sizeof bench_generators / sizeof bench_generators[0]))
 
@@ -185,7 +187,7 @@ static void bench_generate(const char *spec, bench_matrix *m) {
               spec, count);
   }
   seed = bench_parse_seed(spec, seed_text);
-  if (bench_generate_blocks(name, m, nnz, seed)) {
+  if (bench_generate_blocks(name, m, nnz, seed) || bench_generate_mesh(name, m, nnz, seed)) {
     bench_name_generated(m, spec, seed);
     return;
   }

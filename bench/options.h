@@ -45,11 +45,12 @@ static void bench_help(void) {
               "60M; SEED 1):\n",
               stdout);
   for (i = 0; i < BENCH_GENERATORS; i++) {
-    (void)printf("  %-14s %s\n", bench_generators[i].name, bench_generators[i].about);
+    (void)printf("  %-18s %s\n", bench_generators[i].name, bench_generators[i].about);
   }
-  (void)fputs("  blocksRxC      dense R x C blocks near the diagonal, some elsewhere\n"
-              "  looseRxC       dense R x C blocks anywhere\n"
-              "  bsr004         dense 5 x 5 blocks in one place of twenty\n",
+  (void)fputs("  meshBxB            27-point stencil, B unknowns a node: dense B x B blocks\n"
+              "  blocksRxC          dense R x C blocks near the diagonal, some elsewhere\n"
+              "  looseRxC           dense R x C blocks anywhere\n"
+              "  bsr004             dense 5 x 5 blocks in one place of twenty\n",
               stdout);
   (void)fputs(
       "Without INPUT: a default set. Options:\n"
