@@ -1,0 +1,517 @@
+/* Each generated matrix of bench/shapes.h, linear_programs.h and stencils.h has the size that
+ * was asked for and the property that its name promises, from 10 thousand to a million
+ * nonzeros. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#pragma GCC diagnostic ignored "-Wunused-function" /* the benchmark uses them all */
+#include "../../bench/catalogue.h"
+
+static int64_t length_of(const bench_matrix *m, int64_t row) {
+  return m->row_ptr[row + 1] - m->row_ptr[row];
+}
+
+static int64_t rows_of_length(const bench_matrix *m, int64_t least, int64_t most) {
+  int64_t row, count = 0;
+  for (row = 0; row < m->rows; row++) {
+    count += length_of(m, row) >= least && length_of(m, row) <= most;
+  }
+  return count;
+}
+
+static int64_t first_of(const bench_matrix *m, int64_t row) {
+  return m->col_ind[m->row_ptr[row]];
+}
+
+static int64_t last_of(const bench_matrix *m, int64_t row) {
+  return m->col_ind[m->row_ptr[row + 1] - 1];
+}
+
+static int holds(const bench_matrix *m, int64_t row, int64_t column) {
+  int64_t low = m->row_ptr[row], high = m->row_ptr[row + 1];
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (m->col_ind[middle] < column) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < m->row_ptr[row + 1] && m->col_ind[low] == column;
+}
+
+static int symmetric(const bench_matrix *m) {
+  int64_t row, k, mirrored = 0;
+  for (row = 0; row < m->rows; row++) {
+    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
+      mirrored += holds(m, m->col_ind[k], row);
+    }
+  }
+  return m->rows == m->cols && mirrored == m->nnz;
+}
+
+/* Returns the number of nonzeros of each column, to be freed, and writes the largest to *most.
+ */
+static int32_t *columns_of(const bench_matrix *m, int64_t *most) {
+  int32_t *counts = (int32_t *)calloc((size_t)m->cols, sizeof *counts);
+  int64_t k;
+  assert_non_null(counts);
+  *most = 0;
+  for (k = 0; k < m->nnz; k++) {
+    const int32_t count = ++counts[m->col_ind[k]];
+    *most = count > *most ? count : *most;
+  }
+  return counts;
+}
+
+/* Returns the share of the nonzeros in the `top` fullest columns, up to 1,000 of them. */
+static double share_of_fullest(const bench_matrix *m, int64_t top) {
+  int64_t most, c, n, sum = 0, left = top;
+  int32_t *counts = columns_of(m, &most);
+  int64_t *bins = (int64_t *)calloc((size_t)most + 1, sizeof *bins);
+  assert_non_null(bins);
+  for (c = 0; c < m->cols; c++) {
+    bins[counts[c]]++;
+  }
+  for (n = most; n > 0 && left > 0; n--) {
+    const int64_t taken = bins[n] < left ? bins[n] : left;
+    sum += n * taken;
+    left -= taken;
+  }
+  free(bins);
+  free(counts);
+  return (double)sum / (double)m->nnz;
+}
+
+static void near(double value, double wish, double slack) {
+  if (!(fabs(value - wish) <= slack * wish)) {
+    fail_msg("%g is not near %g", value, wish);
+  }
+}
+
+/* ---- Optimisation ------------------------------------------------------------------------ */
+
+static void check_block_angular(const bench_matrix *m, double nnz) {
+  const int64_t linking = (int64_t)(sqrt(nnz / 1000) + 0.5), inner = m->rows - linking;
+  int64_t row;
+  assert_int_equal(rows_of_length(m, 8, 8), inner);
+  near((double)bench_longest_row(m), nnz / 5 / (double)linking, 0.01);
+  for (row = 0; row < inner; row++) {
+    assert_true(first_of(m, row) >= row / 5000 * 7000 &&
+                last_of(m, row) < row / 5000 * 7000 + 7000);
+  }
+  for (; row < m->rows; row++) {
+    assert_int_equal(length_of(m, row), bench_longest_row(m));
+    assert_true(last_of(m, row) - first_of(m, row) > m->cols * 9 / 10);
+  }
+}
+
+static void check_wide_lp(const bench_matrix *m, double nnz) {
+  assert_int_equal(m->rows, 36);
+  near((double)m->cols, nnz / 636666 * 87482, 0.01);
+  near((double)bench_longest_row(m), 0.4 * (double)m->cols, 0.01);
+  assert_true(rows_of_length(m, 0, bench_longest_row(m) / 35) == 1);
+}
+
+static void check_assignment(const bench_matrix *m, double nnz) {
+  int64_t most, c, n = m->rows / 2;
+  int32_t *counts = columns_of(m, &most);
+  (void)nnz;
+  assert_int_equal(m->rows, 2 * n);
+  assert_int_equal(m->cols, n * n);
+  assert_int_equal(rows_of_length(m, n, n), m->rows);
+  for (c = 0; c < m->cols; c++) {
+    assert_int_equal(counts[c], 2);
+    assert_true(holds(m, c / n, c) && holds(m, n + c % n, c));
+  }
+  free(counts);
+}
+
+static void check_incidence(const bench_matrix *m, double nnz) {
+  int64_t most, c;
+  int32_t *counts = columns_of(m, &most);
+  assert_int_equal(m->cols, nnz / 2);
+  near((double)m->rows, nnz / 16, 0.02);
+  for (c = 0; c < m->cols; c++) {
+    assert_int_equal(counts[c], 2);
+  }
+  free(counts);
+}
+
+static void check_kkt(const bench_matrix *m, double nnz) {
+  const int64_t variables = m->rows / 3 * 2 + m->rows % 3;
+  int64_t row;
+  (void)nnz;
+  assert_true(symmetric(m));
+  for (row = 0; row < m->rows; row++) {
+    assert_int_equal(holds(m, row, row), row < variables); /* no diagonal in the last block */
+    assert_true(row < variables || (length_of(m, row) == 4 && last_of(m, row) < variables));
+  }
+}
+
+/* ---- Grids ------------------------------------------------------------------------------- */
+
+static void check_stencil7(const bench_matrix *m, double nnz) {
+  (void)nnz;
+  assert_true(symmetric(m));
+  assert_int_equal(rows_of_length(m, 4, 4), 8); /* the corners */
+  assert_int_equal(rows_of_length(m, 4, 7), m->rows);
+  assert_true(rows_of_length(m, 7, 7) > m->rows / 2);
+}
+
+static void check_stencil7_plain(const bench_matrix *m, double nnz) {
+  int64_t row, side = last_of(m, 0);
+  check_stencil7(m, nnz);
+  side = (int64_t)(sqrt((double)side) + 0.5);
+  for (row = 0; row < m->rows; row++) {
+    assert_true(last_of(m, row) - row <= side * side);
+    assert_true(row - first_of(m, row) <= side * side);
+  }
+}
+
+/* Few neighbours are left beside each other, and none lies further away than windows allow. */
+static void check_stencil7_scrambled(const bench_matrix *m, double nnz) {
+  int64_t row, beside = 0;
+  bench_matrix plain;
+  char spec[64];
+  (void)snprintf(spec, sizeof spec, "gen:stencil7:%.0f", nnz);
+  bench_generate(spec, &plain);
+  check_stencil7(m, nnz);
+  assert_int_equal(m->rows, plain.rows);
+  assert_int_equal(m->nnz, plain.nnz);
+  for (row = 0; row < m->rows; row++) {
+    const int64_t reach = last_of(&plain, 0) / 65536 + 1;
+    beside += row > 0 && holds(m, row, row - 1);
+    assert_true(last_of(m, row) / 65536 <= row / 65536 + reach);
+    assert_true(first_of(m, row) / 65536 >= row / 65536 - reach);
+  }
+  assert_true(beside < m->rows / 100);
+  bench_matrix_free(&plain);
+}
+
+static void check_tridiagonal(const bench_matrix *m, double nnz) {
+  int64_t row;
+  (void)nnz;
+  assert_int_equal(m->nnz, 3 * m->rows - 2);
+  assert_int_equal(m->cols, m->rows);
+  for (row = 0; row < m->rows; row++) {
+    assert_true(last_of(m, row) - row <= 1 && row - first_of(m, row) <= 1);
+  }
+}
+
+static void check_prolongation(const bench_matrix *m, double nnz) {
+  (void)nnz;
+  assert_true(m->rows > 5 * m->cols && m->rows < 8 * m->cols);
+  assert_int_equal(rows_of_length(m, 1, 1), m->cols); /* the coarse points themselves */
+  assert_int_equal(rows_of_length(m, 1, 2) + rows_of_length(m, 4, 4) + rows_of_length(m, 8, 8),
+                   m->rows);
+  assert_true(rows_of_length(m, 8, 8) > m->cols / 2);
+}
+
+static void check_spins(const bench_matrix *m, double nnz) {
+  int64_t row, k;
+  (void)nnz;
+  assert_true(symmetric(m));
+  for (row = 0; row < m->rows; row++) {
+    assert_true(holds(m, row, row));
+    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
+      assert_true(__builtin_popcountll((unsigned long long)(row ^ m->col_ind[k])) <= 1);
+    }
+  }
+  assert_true(bench_longest_row(m) == bench_bits(m->rows) + 1);
+}
+
+static void check_mesh3x3(const bench_matrix *m, double nnz) {
+  int64_t row, k;
+  (void)nnz;
+  assert_true(symmetric(m));
+  assert_true(m->block_rows == 3 && m->block_cols == 3 && m->rows % 3 == 0);
+  assert_int_equal(bench_longest_row(m), 81);
+  assert_int_equal(rows_of_length(m, 24, 24), 24); /* three unknowns in each of 8 corners */
+  for (row = 0; row < m->rows; row++) {
+    for (k = 0; k < length_of(m, row); k++) {
+      const int32_t *columns = m->col_ind + m->row_ptr[row], *first = m->col_ind;
+      assert_true(columns[k] % 3 == k % 3);
+      assert_true(columns[k] == first[m->row_ptr[row / 3 * 3] + k]);
+    }
+  }
+}
+
+/* ---- Shapes ------------------------------------------------------------------------------ */
+
+static void check_random_band(const bench_matrix *m, double nnz) {
+  int64_t row, length;
+  near((double)m->rows, nnz / 24, 0.01);
+  assert_int_equal(m->cols, m->rows);
+  assert_int_equal(rows_of_length(m, 1, 47), m->rows);
+  for (length = 1; length <= 47 && nnz >= 1e5; length++) { /* each about as often */
+    const double mean = (double)m->rows / 47;
+    near((double)rows_of_length(m, length, length), mean, 5 / sqrt(mean));
+  }
+  for (row = 0; row < m->rows; row++) {
+    assert_true(last_of(m, row) - first_of(m, row) < 2000);
+    assert_true(m->rows <= 2000 || row < 1000 || row > m->rows - 1000 ||
+                (last_of(m, row) - row < 1000 && row - first_of(m, row) <= 1000));
+  }
+}
+
+static void check_near_dense(const bench_matrix *m, double nnz) {
+  near((double)m->rows, sqrt(nnz), 0.03);
+  assert_int_equal(m->cols, m->rows);
+  near((double)m->nnz / (double)m->rows / (double)m->cols, 0.97, 0.01);
+  assert_true(rows_of_length(m, m->cols, m->cols) < m->rows / 4); /* nor do rows look alike */
+}
+
+static void check_hypersparse(const bench_matrix *m, double nnz) {
+  near((double)m->rows, 4 * nnz, 0.01);
+  assert_int_equal(m->cols, m->rows);
+  assert_int_equal(rows_of_length(m, 0, 0), m->rows / 20 * 19);
+  assert_int_equal(rows_of_length(m, 1, 9), m->rows / 20);
+}
+
+static void check_alternating(const bench_matrix *m, double nnz) {
+  int64_t row;
+  near((double)m->rows, nnz / 500.5, 0.01);
+  assert_int_equal(m->cols, 60000);
+  for (row = 0; row < m->rows; row++) {
+    assert_int_equal(length_of(m, row), row % 2 == 0 ? 1 : 1000);
+  }
+}
+
+/* 4,000 rows of 12,500 over 6.2 million columns have 50 million nonzeros. */
+static void check_long_rows(const bench_matrix *m, double nnz) {
+  const double scale = sqrt(nnz / 50e6);
+  near((double)m->rows, 4000 * scale, 0.01);
+  near((double)m->cols, 6.2e6 * scale, 0.01);
+  assert_int_equal(rows_of_length(m, m->nnz / m->rows, m->nnz / m->rows), m->rows);
+  near((double)bench_longest_row(m), 12500 * scale, 0.02);
+}
+
+static void check_tall(const bench_matrix *m, double nnz) {
+  near((double)m->rows, nnz / 10, 0.001);
+  near((double)m->cols, sqrt((double)m->rows), 0.02);
+  assert_int_equal(rows_of_length(m, 10, 10), m->rows);
+}
+
+static void check_wide(const bench_matrix *m, double nnz) {
+  near((double)m->cols, nnz / 10, 0.001);
+  near((double)m->rows, sqrt((double)m->cols), 0.02);
+  assert_int_equal(rows_of_length(m, m->nnz / m->rows, m->nnz / m->rows), m->rows);
+}
+
+static void check_pruned(const bench_matrix *m, double nnz) {
+  (void)nnz;
+  near((double)m->rows, 4 * (double)m->cols, 0.01);
+  near((double)m->nnz / (double)m->rows / (double)m->cols, 0.1, 0.02);
+  assert_int_equal(rows_of_length(m, m->cols / 20, 3 * m->cols / 20 + 1), m->rows);
+  assert_true(rows_of_length(m, 0, 7 * m->cols / 100) > m->rows / 10);
+  assert_true(rows_of_length(m, 13 * m->cols / 100, m->cols) > m->rows / 10);
+}
+
+static void check_arrow(const bench_matrix *m, double nnz) {
+  int64_t row, last = m->rows - 1;
+  (void)nnz;
+  assert_true(symmetric(m));
+  assert_int_equal(m->nnz, 3 * m->rows - 2);
+  assert_int_equal(length_of(m, last), m->rows);
+  for (row = 0; row < last; row++) {
+    assert_true(length_of(m, row) == 2 && first_of(m, row) == row && last_of(m, row) == last);
+  }
+}
+
+/* The proportions are those of 52,643 users, 91,599 items and 603,378 ratings. By Zipf's law
+ * the fullest items of each octave of their ranks have equal shares of the nonzeros. */
+static void check_user_item(const bench_matrix *m, double nnz) {
+  near((double)m->rows, 52643 * nnz / 603378, 0.01);
+  near((double)m->cols, 91599 * nnz / 603378, 0.01);
+  assert_true(bench_longest_row(m) > 10 * m->nnz / m->rows);
+  assert_int_equal(rows_of_length(m, 0, 0), 0);
+  if (nnz >= 1e5) {
+    const double octave = share_of_fullest(m, 511) - share_of_fullest(m, 255);
+    near(share_of_fullest(m, 255) - share_of_fullest(m, 127), octave, 0.25);
+    near(share_of_fullest(m, 1023) - share_of_fullest(m, 511), octave, 0.25);
+    near(octave, 1.0 / bench_bits(m->cols), 0.5);
+  }
+}
+
+/* Degrees of preferential attachment: of n vertices about n k (k + 1) / (d (d + 1)) have d or
+ * more edges, and the oldest have about k sqrt(n). */
+static void check_preferential(const bench_matrix *m, double nnz) {
+  const double n = (double)m->rows;
+  near(n, nnz / 16, 0.01);
+  assert_true(symmetric(m));
+  assert_true((double)bench_longest_row(m) > 4 * sqrt(n));
+  assert_true((double)bench_longest_row(m) < 50 * sqrt(n));
+  if (nnz >= 1e5) {
+    near((double)rows_of_length(m, 16, m->cols), n * 72 / 272, 0.1);
+    near((double)rows_of_length(m, 32, m->cols), n * 72 / 1056, 0.15);
+    near((double)rows_of_length(m, 64, m->cols), n * 72 / 4160, 0.25);
+  }
+}
+
+/* ---- All of them ------------------------------------------------------------------------- */
+
+static const struct {
+  const char *name;
+  void (*check)(const bench_matrix *m, double nnz);
+  int seeded; /* another seed gives other columns */
+} shapes[] = {
+    {"block-angular", check_block_angular, 1},
+    {"wide-lp", check_wide_lp, 1},
+    {"assignment", check_assignment, 0},
+    {"incidence", check_incidence, 1},
+    {"kkt", check_kkt, 1},
+    {"stencil7", check_stencil7_plain, 0},
+    {"stencil7-scrambled", check_stencil7_scrambled, 1},
+    {"tridiagonal", check_tridiagonal, 0},
+    {"prolongation", check_prolongation, 0},
+    {"spins", check_spins, 0},
+    {"mesh3x3", check_mesh3x3, 0},
+    {"random-band", check_random_band, 1},
+    {"near-dense", check_near_dense, 1},
+    {"hypersparse", check_hypersparse, 1},
+    {"alternating", check_alternating, 1},
+    {"long-rows", check_long_rows, 1},
+    {"tall", check_tall, 1},
+    {"wide", check_wide, 1},
+    {"pruned", check_pruned, 1},
+    {"arrow", check_arrow, 0},
+    {"user-item", check_user_item, 1},
+    {"preferential", check_preferential, 1},
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static void make(bench_matrix *m, const char *name, const char *size_and_seed) {
+  char spec[128];
+  (void)snprintf(spec, sizeof spec, "gen:%s:%s", name, size_and_seed);
+  bench_generate(spec, m);
+}
+
+/* Rows ascend and hold no column twice. */
+static void assert_valid(const bench_matrix *m) {
+  int64_t row, k;
+  assert_true(m->rows > 0 && m->cols > 0);
+  assert_true(m->row_ptr[0] == 0 && m->row_ptr[m->rows] == m->nnz);
+  for (row = 0; row < m->rows; row++) {
+    assert_true(length_of(m, row) >= 0);
+    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
+      assert_true(m->col_ind[k] >= 0 && m->col_ind[k] < m->cols);
+      assert_true(k == m->row_ptr[row] || m->col_ind[k - 1] < m->col_ind[k]);
+    }
+  }
+}
+
+static void keep_their_promise(void **state) {
+  static const struct {
+    const char *text;
+    double nnz, slack;
+  } sizes[] = {{"10k", 1e4, 0.11}, {"100k", 1e5, 0.045}, {"1M", 1e6, 0.035}};
+  size_t i, s;
+  (void)state;
+  for (i = 0; i < SHAPES; i++) {
+    for (s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+      bench_matrix m;
+      make(&m, shapes[i].name, sizes[s].text);
+      print_message("%s\n", m.name); /* names the one that fails below */
+      assert_valid(&m);
+      near((double)m.nnz, sizes[s].nnz, sizes[s].slack);
+      shapes[i].check(&m, sizes[s].nnz);
+      bench_matrix_free(&m);
+    }
+  }
+}
+
+static int same(const bench_matrix *a, const bench_matrix *b) {
+  return a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz &&
+         memcmp(a->row_ptr, b->row_ptr, (size_t)(a->rows + 1) * sizeof *a->row_ptr) == 0 &&
+         memcmp(a->col_ind, b->col_ind, (size_t)a->nnz * sizeof *a->col_ind) == 0;
+}
+
+static void depend_on_their_seed(void **state) {
+  size_t i;
+  (void)state;
+  for (i = 0; i < SHAPES; i++) {
+    bench_matrix first, again, other;
+    make(&first, shapes[i].name, "100k:5");
+    make(&again, shapes[i].name, "100k:5");
+    make(&other, shapes[i].name, "100k:6");
+    assert_true(same(&first, &again));
+    assert_memory_equal(first.values, again.values, (size_t)first.nnz * sizeof(double));
+    if (same(&first, &other) == shapes[i].seeded) {
+      fail_msg("%s and another seed", first.name);
+    }
+    bench_matrix_free(&first);
+    bench_matrix_free(&again);
+    bench_matrix_free(&other);
+  }
+}
+
+/* Every generator is tested here or, if it is one of the first 15, in the other two files. */
+static void none_is_missing(void **state) {
+  int i, found = 0;
+  size_t k;
+  (void)state;
+  for (i = 0; i < BENCH_GENERATORS; i++) {
+    for (k = 0; k < SHAPES; k++) {
+      found += strcmp(bench_generators[i].name, shapes[k].name) == 0;
+    }
+  }
+  assert_int_equal(found, BENCH_GENERATORS - 15);
+  assert_int_equal(found, SHAPES - 1); /* mesh3x3 is one of meshBxB */
+}
+
+static void meshes_of_other_blocks(void **state) {
+  static const char *const names[] = {"mesh1x1", "mesh2x2", "mesh5x5", "mesh16x16"};
+  bench_matrix m, plain;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+    make(&m, names[i], "500k");
+    assert_valid(&m);
+    near((double)m.nnz, 5e5, i < 3 ? 0.06 : 0.3);
+    assert_int_equal(bench_longest_row(&m), 27 * m.block_rows * (m.rows > 8 * m.block_rows));
+    bench_matrix_free(&m);
+  }
+  make(&m, "mesh1x1", "389017"); /* a cube of 25 */
+  make(&plain, "stencil27", "389017");
+  assert_true(same(&m, &plain));
+  bench_matrix_free(&m);
+  bench_matrix_free(&plain);
+  assert_int_equal(bench_generate_mesh("mesh2x3", &m, 1000, 1), 0);
+  assert_int_equal(bench_generate_mesh("mesh17x17", &m, 1000, 1), 0);
+  assert_int_equal(bench_generate_mesh("mesh0x0", &m, 1000, 1), 0);
+  assert_int_equal(bench_generate_mesh("mesh3x3x3", &m, 1000, 1), 0);
+}
+
+/* Columns of the longest rows and of the largest bounds neither repeat nor leave their range.
+ */
+static void rows_are_spread(void **state) {
+  int32_t columns[1000];
+  int64_t i, row;
+  (void)state;
+  for (row = 0; row < 100; row++) { /* the last part ends at the bound */
+    bench_spread(bench_key(1, 2), row, 1000, 7, 7 + 1000 + row, columns);
+    for (i = 0; i < 1000; i++) {
+      assert_true(columns[i] >= 7 && columns[i] < 1007 + row);
+      assert_true(i == 0 || columns[i] > columns[i - 1]);
+    }
+  }
+  bench_spread(bench_key(1, 2), 3, 1000, 0, INT32_MAX, columns);
+  assert_true(columns[999] > 2145000000 && columns[0] >= 0 && columns[0] < 2147484);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(keep_their_promise), cmocka_unit_test(depend_on_their_seed),
+      cmocka_unit_test(none_is_missing),    cmocka_unit_test(meshes_of_other_blocks),
+      cmocka_unit_test(rows_are_spread),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
