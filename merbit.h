@@ -2913,7 +2913,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 /* The embedded kernel texts: their number, and a hash of all of them, which is part of a
  * cubin's key. */
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "37fc1c4a2ae72bb73e8c7a96dbb99767db717c5cb6590f0837756af61e53fc12"
+#define MBI_KERNEL_HASH "aa64f6695b415b98af00e6d299d72683f5d23fc06e1795e1de26f3892c0bd84b"
 
 typedef struct mbi_source {
   const char *name; /* the name by which kernels include it */
@@ -2967,6 +2967,8 @@ typedef struct mbi_nvrtc_search {
 #define MBI_SHARED_WITHOUT_ASKING 49152
 /* CUlaunchAttributeID: programmatic stream serialization */
 #define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6
+#define MBI_LAUNCH_BUFFER ((void *)1)       /* CU_LAUNCH_PARAM_BUFFER_POINTER */
+#define MBI_LAUNCH_BUFFER_BYTES ((void *)2) /* CU_LAUNCH_PARAM_BUFFER_SIZE */
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
@@ -3993,10 +3995,17 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
 /* Launches a kernel. *call is the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
     unsigned threads, unsigned shared_bytes, void *stream,
-    const void *arguments, int how, const char **call) {
+    const void *arguments, size_t bytes, int how, const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
   void *parameter = (void *)(uintptr_t)arguments; /* the only one */
+  void *buffer[5]; /* or all parameters, as a struct lays them out */
+  void **parameters = bytes == 0 ? &parameter : NULL, **extra = bytes == 0 ? NULL : buffer;
+  buffer[0] = MBI_LAUNCH_BUFFER;
+  buffer[1] = parameter;
+  buffer[2] = MBI_LAUNCH_BUFFER_BYTES;
+  buffer[3] = &bytes;
+  buffer[4] = NULL;
   if (how == MBI_LAUNCH_COOPERATIVE) {
     *call = "cuLaunchCooperativeKernel";
     return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
@@ -4005,7 +4014,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   if (how != MBI_LAUNCH_DEPENDENT || !device->dependent_launch) {
     *call = "cuLaunchKernel";
     return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
-        stream, &parameter, NULL);
+        stream, parameters, extra);
   }
   *call = "cuLaunchKernelEx";
   memset(&attribute, 0, sizeof attribute);
@@ -4019,14 +4028,15 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   config.stream = stream;
   config.attributes = &attribute;
   config.attribute_count = 1;
-  return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
+  return device->driver.launch_kernel_ex(&config, function, parameters, extra);
 }
 
-/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `how` is a MBI_LAUNCH
- * value. */
+/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `arguments` is the kernel's
+ * struct; `bytes` its size if the kernel is declared with MBK_SPLIT, otherwise 0. `how` is a
+ * MBI_LAUNCH value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
-    const void *arguments, int how) {
+    const void *arguments, size_t bytes, int how) {
   const char *call = NULL;
   mbi_curesult result;
   MBI_TRY(mbi_device_alive(context));
@@ -4038,7 +4048,7 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
         " blocks; a launch has at most 2^31 - 1: use another plan_desc.method", name, grid);
   }
   result = mbi_device_start(&context->device, function, (unsigned)grid, (unsigned)threads,
-      shared_bytes, stream, arguments, how, &call);
+      shared_bytes, stream, arguments, bytes, how, &call);
   if (result != 0) {
     char attempt[160];
     (void)snprintf(attempt, sizeof attempt,
@@ -4053,7 +4063,7 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-      arguments, MBI_LAUNCH_PLAIN);
+      arguments, 0, MBI_LAUNCH_PLAIN);
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
@@ -4107,7 +4117,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107\n"
 "#define MBK_GRID_CONSTANT const __grid_constant__\n#else\n#define MBK_GRID_CONSTANT const\n"
-"#endif\n"
+"#endif\n\n\n#define MBK_SPLIT(type, name) MBK_GRID_CONSTANT type name\n"
+"#define MBK_PARAMETERS(type, name, ...) __VA_ARGS__\n"
+"#define MBK_JOIN(type, name, ...) const type name = {__VA_ARGS__};\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
 "#include \"jit/types.cuh\"\ntypedef unsigned char mbk_u8;\n"
 "typedef unsigned short mbk_u16;\n\n\n\n"
@@ -4119,10 +4131,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
 "return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_threads() {\nreturn blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\n"
-"return threadIdx.x & 31u;\n}\n\nMBK_DEVICE void mbk_block_sync() {\n__syncthreads();\n}\n"
+"return threadIdx.x & 31u;\n}\n\nMBK_DEVICE void mbk_block_sync() {\n__syncthreads();\n}\n",
 "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n__syncwarp(mask);\n}\n\n"
 "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
-"return __shfl_sync(mask, value, lane, width);\n}\n",
+"return __shfl_sync(mask, value, lane, width);\n}\n"
 "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
 "return __shfl_up_sync(mask, value, delta, width);\n}\n"
 "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
@@ -4142,10 +4154,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "return __uint_as_float((mbk_u32)bits << 16);\n}\n\n"
 "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\nreturn __clz((int)bits);\n}\n"
 "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\nreturn __popc(bits);\n}\n"
-"MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\nreturn __popcll(bits);\n}\n\n\n"
+"MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\nreturn __popcll(bits);\n}\n\n\n",
 "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
 "return atomicAdd(address, value);\n}\n\n"
-"MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n",
+"MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
 "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
@@ -4166,11 +4178,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "((volatile mbk_u64 *)slot)[0] = low;\n((volatile mbk_u64 *)slot)[1] = high;\n#endif\n}\n\n"
 "template <int COUNT>\n"
 "MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {\n"
-"bool missing;\ndo {\nmissing = false;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
+"bool missing;\ndo {\nmissing = false;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n",
 "mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
 "asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
 ": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\n"
-"low = ((const volatile mbk_u64 *)slots)[2 * k];\n",
+"low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
 "high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n#endif\n"
 "missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
 "values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n"
@@ -4191,10 +4203,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "bits.half = __ldcs((const unsigned short *)address);\n} else {\n"
 "bits.one = __ldcs((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n"
 "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
-"*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
+"*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n",
 "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
-": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n",
+": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
 "*(uint4 *)shared = *(const uint4 *)global;\n#endif\n}\nMBK_DEVICE void mbk_copy_wait() {\n"
 "#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
 "}\n\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
@@ -5667,14 +5679,21 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "mbk_u32) slot_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
 "MBK_POINTER(MBK_VECTOR) y; mbk_u64 tiles, empty_rows, rows; mbk_scalar alpha, beta; } "
 "mbk_bsr_fixup_arguments;\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_bsr_product(MBK_GRID_CONSTANT mbk_bsr_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
+"mbk_bsr_product(MBK_PARAMETERS(mbk_bsr_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_slot_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_i32) a_columns, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_MASK) a_masks, MBK_POINTER(const MBK_VECTOR) a_x, "
+"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) "
+"a_tails, mbk_u64 a_rows, mbk_u64 a_cols, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_bsr_product_arguments, a, a_row_ends, a_slot_row, a_row_id, "
+"a_columns, a_values, a_masks, a_x, a_y, a_firsts, a_tails, a_rows, a_cols, a_tiles, a_alpha, ",
+"a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
 "const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
 "const mbk_u64 tile = warp / MBK_STRIPS;\nconst mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);\n"
 "if (tile >= a.tiles) {\nreturn;\n}\n"
 "if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
 "mbk_bsr_run<MBK_NEIGHBOURS>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks,\n"
-"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n",
+"a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n"
 "mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,\n"
 "a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
@@ -5974,11 +5993,18 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "MBK_POINTER(const MBK_COMPUTE) carries; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; mbk_scalar "
 "alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_cb_product(MBK_GRID_CONSTANT mbk_cb_product_arguments a) {\nMBK_VECTOR *const y = a.y;\n"
-"MBK_SCALARS_OF(a);\n"
+"mbk_cb_product(MBK_PARAMETERS(mbk_cb_product_arguments, a, MBK_POINTER(const mbk_u64) "
+"a_task_block, MBK_POINTER(const mbk_u32) a_task_target, MBK_POINTER(const mbk_u64) a_words, "
+"MBK_POINTER(const mbk_u32) a_first, MBK_POINTER(const unsigned char) a_data, "
+"MBK_POINTER(const MBK_VALUE) a_one, MBK_POINTER(const MBK_VECTOR) a_x, ",
+"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_carries, mbk_u64 a_rows, mbk_u64 "
+"a_cols, mbk_u64 a_tasks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_cb_product_arguments, a, a_task_block, a_task_target, a_words, a_first, a_data, "
+"a_one, a_x, a_y, a_carries, a_rows, a_cols, a_tasks, a_alpha, a_beta)\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
 "mbk_release();\nif (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
-"MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32;\n",
+"MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32;\n"
 "const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n"
 "const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
 "const mbk_u64 block = mbk_load(a.task_block + task);\n"
@@ -5995,7 +6021,7 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "for (; left > 0; left -= 2) {\n"
 "const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, a.data, a.cols);\n"
 "const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
-"const mbk_u32 later_first = mbk_load(first + 4);\nwords += 2;\nfirst += 2;\n"
+"const mbk_u32 later_first = mbk_load(first + 4);\nwords += 2;\nfirst += 2;\n",
 "if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE)) + 64) {\n"
 "mbk_prefetch(a.data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n}\n"
 "sum = mbk_cb_blocks(word, head, a.data, a.one, a.x, sums + half * MBK_SIDE, sum);\n"
@@ -6003,7 +6029,7 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
 "const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
 "if (lane < MBK_SIDE && target & MBK_PART) {\na.carries[row] = total;\n"
-"} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n",
+"} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
 "sum = MBK_ZERO;\ntarget++;\n}\nword = next;\nnext = later;\nnext_first = later_first;\n"
 "head = ahead;\n}\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
 "mbk_cb_fixup(MBK_GRID_CONSTANT mbk_cb_fixup_arguments a) {\nMBK_VECTOR *const y = a.y;\n"
@@ -6078,16 +6104,31 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, "
 "tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_product(MBK_GRID_CONSTANT mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_i32) a_codes, MBK_POINTER(const MBK_VALUE) a_values, MBK_POINTER(const "
+"MBK_COMPUTE) a_table, MBK_POINTER(const mbk_u32) a_hub_col, mbk_u32 a_hub_count, "
+"MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) "
+"a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, "
+"a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, "
+"a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_sum(MBK_GRID_CONSTANT mbk_hubs_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+"mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_i32) a_codes, MBK_POINTER(const MBK_VALUE) a_values, MBK_POINTER(const "
+"MBK_COMPUTE) a_table, MBK_POINTER(const mbk_u32) a_hub_col, mbk_u32 a_hub_count, "
+"MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) "
+"a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, "
+"a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, "
+"a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_release();\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,\n"
 "(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
@@ -6100,17 +6141,23 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "typedef struct mbk_many_spread_arguments { MBK_POINTER(const MBK_VECTOR) copy; mbk_u64 rows; "
 "MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy; mbk_scalar alpha, beta; } "
 "mbk_many_spread_arguments;\n\n#if MBK_COLUMNS\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_GRID_CONSTANT mbk_many_collect_arguments a) {\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
-"return;\n}\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.cols;\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_PARAMETERS(mbk_many_collect_arguments, a, "
+"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u64 a_ldx, mbk_u64 a_cols, MBK_POINTER(MBK_VECTOR) "
+"a_copy, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_collect_arguments, a, "
+"a_x, a_ldx, a_cols, a_copy, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"mbk_await();\nif (MBK_ALPHA == (MBK_COMPUTE)0) {\nreturn;\n}\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.cols;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n"
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nmbk_many_pack pack;\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
 "pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(a.x + (c + j) * a.ldx + i)\n"
 ": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_GRID_CONSTANT mbk_many_spread_arguments a) {\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
-"MBK_SCALARS_LOAD;\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_PARAMETERS(mbk_many_spread_arguments, a, "
+"MBK_POINTER(const MBK_VECTOR) a_copy, mbk_u64 a_rows, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
+"a_ldy, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_spread_arguments, a, "
+"a_copy, a_rows, a_y, a_ldy, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"mbk_release();\nmbk_await();\nMBK_SCALARS_LOAD;\n",
+"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n"
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nconst mbk_many_pack pack =\n"
 "mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
@@ -6261,13 +6308,27 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "mbk_u32) tile_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
 "MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } "
 "mbk_many_fixup_arguments;\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
-"mbk_many_product(MBK_GRID_CONSTANT mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
+"a_ldy, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
 "a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
-"mbk_many_loose(MBK_GRID_CONSTANT mbk_many_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
+"a_ldy, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n",
 "mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
 "a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
 "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
@@ -6332,13 +6393,23 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "MBK_VECTOR) x; mbk_u32 x_step; MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, rows, nnz; mbk_scalar "
 "alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
-"mbk_rows_many(MBK_GRID_CONSTANT mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_rows_many(MBK_PARAMETERS(mbk_rows_many_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
+"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
+"a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, a_y, "
+"a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
-"mbk_rows_loose(MBK_GRID_CONSTANT mbk_rows_many_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_rows_loose(MBK_PARAMETERS(mbk_rows_many_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
+"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
+"a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, a_y, "
+"a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
 NULL};
@@ -6679,20 +6750,34 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "MBK_ROW_PTR) row_ptr; MBK_POINTER(const mbk_u64) chunk_row; MBK_POINTER(const MBK_COMPUTE) "
 "firsts, tails; MBK_POINTER(MBK_VECTOR) y; mbk_u64 chunks; mbk_scalar alpha, beta; } "
 "mbk_merge_fixup_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
-"mbk_merge_cut(MBK_GRID_CONSTANT mbk_merge_cut_arguments a) {\n"
-"const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
-"const mbk_u64 begin =\n"
+"mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
+"a_row_ptr, MBK_POINTER(mbk_u64) a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 "
+"a_chunks)) { MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, "
+"a_chunks)\nconst mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
+"mbk_release();\nconst mbk_u64 begin =\n"
 "chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
-"if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
+"if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n",
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_merge_product(MBK_GRID_CONSTANT mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\n",
+"mbk_merge_product(MBK_PARAMETERS(mbk_merge_product_arguments, a, MBK_POINTER(const "
+"MBK_ROW_PTR) a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) "
+"a_values, MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(const "
+"mbk_u64) a_chunk_row, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, "
+"mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, "
+"a_chunk_row, a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\n"
 "mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_merge_sum(MBK_GRID_CONSTANT mbk_merge_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
+"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(const mbk_u64) "
+"a_chunk_row, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 "
+"a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, "
+"a_chunk_row, a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n",
 "mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
 "#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
@@ -6837,17 +6922,21 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
 "mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_rows_product(MBK_GRID_CONSTANT mbk_rows_product_arguments a) {\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
-"MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_rows_product(MBK_PARAMETERS(mbk_rows_product_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
+"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
+"MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_rows_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_table, a_x, a_y, "
+"a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
+"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n",
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n",
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
 "MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
 "column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
@@ -7021,21 +7110,35 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, tiles; "
 "mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_product(MBK_GRID_CONSTANT mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
+"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) "
+"a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_STOPS) \\\n? 5 * MBK_BLOCKS / 6 \\\n"
-": MBK_BLOCKS)\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_sum(const mbk_scan_product_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)\\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
+"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) "
+"a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
 NULL};
 
@@ -7186,17 +7289,32 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n",
 "i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
 "#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(MBK_GRID_CONSTANT mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_u32) a_empty_id, MBK_POINTER(const mbk_u64) a_block_start, "
+"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
+"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
+"MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, mbk_scalar "
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, a_tile_row, "
+"a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, a_tiles, "
+"a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(MBK_GRID_CONSTANT mbk_scan_whole_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
+"MBK_POINTER(const mbk_u32) a_empty_id, MBK_POINTER(const mbk_u64) a_block_start, "
+"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, ",
+"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
+"MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, mbk_scalar "
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, a_tile_row, "
+"a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, a_tiles, "
+"a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_release();\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
@@ -7325,14 +7443,20 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
 "mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_sliced_product(MBK_GRID_CONSTANT mbk_sliced_product_arguments a) {\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, MBK_POINTER(const mbk_u32) "
+"a_slice_start, MBK_POINTER(const mbk_u32) a_column_start, MBK_POINTER(const mbk_u16) a_pages, "
+"MBK_POINTER(const mbk_u32) a_length, MBK_POINTER(const mbk_u32) a_row_id, MBK_POINTER(const "
+"mbk_u16) a_columns, MBK_POINTER(const MBK_VALUE) a_values, MBK_POINTER(const MBK_COMPUTE) "
+"a_table, MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_rows, "
+"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_sliced_product_arguments, a, ",
+"a_slice_start, a_column_start, a_pages, a_length, a_row_id, a_columns, a_values, a_table, "
+"a_x, a_y, a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
 "const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
 "const mbk_u32 page = mbk_load(a.pages + thread);\n"
-"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n",
+"const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
 "const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;\n"
 "const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
@@ -7905,8 +8029,11 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "typedef struct mbk_values_scale_arguments { MBK_POINTER(const MBK_VALUE) by_column; "
 "MBK_POINTER(const MBK_VECTOR) x; mbk_u64 cols; MBK_POINTER(MBK_VECTOR) scaled; mbk_scalar "
 "alpha, beta; } mbk_values_scale_arguments;\n\n#if MBK_STORED == 6\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_GRID_CONSTANT mbk_values_scale_arguments a) {\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_PARAMETERS(mbk_values_scale_arguments, a, "
+"MBK_POINTER(const MBK_VALUE) a_by_column, MBK_POINTER(const MBK_VECTOR) a_x, mbk_u64 a_cols, ",
+"MBK_POINTER(MBK_VECTOR) a_scaled, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_values_scale_arguments, a, a_by_column, a_x, a_cols, a_scaled, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n"
 "#pragma unroll 4\nfor (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\n"
 "a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
@@ -16652,11 +16779,13 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* Launches the first kernel of a product. */
+/* Launches the first kernel of a product, which is declared with MBK_SPLIT. `bytes` is the size
+ * of its struct of arguments. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
-    int64_t grid, int threads, unsigned shared_bytes, void *stream, const void *arguments) {
+    int64_t grid, int threads, unsigned shared_bytes,
+    void *stream, const void *arguments, size_t bytes) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
-      stream, arguments, mbi_plan_start(plan, 0));
+      stream, arguments, bytes, mbi_plan_start(plan, 0));
 }
 
 /* Returns the bytes that a product reads of each nonzero's value. */
@@ -25009,7 +25138,8 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
+      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))),
+      stream, &arguments, 0, how);
 }
 
 /* Returns 1 if the product may read the old y, as far as the host knows beta. */
@@ -25043,7 +25173,7 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, adds ? s->sum : s->product,
       adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-      s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments);
+      s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments, sizeof arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -25071,10 +25201,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    MBI_TRY(mbi_plan_launch(
-        plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
-        (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments));
+    MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
+        adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks, s->threads,
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0),
+        stream, &arguments, sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
       mbi_plan_start(plan, s->blocks > 0));
@@ -25318,9 +25448,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   cut_arguments.rows = plan->device.rows;
   cut_arguments.nnz = plan->device.nnz;
   cut_arguments.chunks = p->chunks;
-  MBI_TRY(mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
-      (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments));
+  MBI_TRY(mbi_plan_launch(
+      plan, p->cut, "mbk_merge_cut", (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments, sizeof cut_arguments));
   sum_arguments.row_ptr = plan->device.row_ptr;
   sum_arguments.col_ind = plan->device.col_ind;
   sum_arguments.values = plan->device.values;
@@ -25336,7 +25466,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_plan_launch(plan, adds ? p->sum : p->product,
       adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-      p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments));
+      p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments, sizeof sum_arguments));
   if (p->chunks == 1) { /* no row crosses chunks */
     return MERBIT_OK;
   }
@@ -25352,7 +25482,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
-      &fixup_arguments, mbi_plan_start(plan, 1));
+      &fixup_arguments, 0, mbi_plan_start(plan, 1));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -25523,7 +25653,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-      mbi_value_shared(plan), stream, &arguments);
+      mbi_value_shared(plan), stream, &arguments, sizeof arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -25857,7 +25987,7 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
-      s->threads, mbi_value_shared(plan), stream, &arguments);
+      s->threads, mbi_value_shared(plan), stream, &arguments, sizeof arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -26330,7 +26460,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   multiply_arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how));
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, 0, how));
   sum_arguments.part_start = b->part_start;
   sum_arguments.products = products;
   sum_arguments.places = b->places;
@@ -26347,7 +26477,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how));
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, 0, how));
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
       overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
@@ -26841,7 +26971,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
-      mbi_plan_start(plan, t->blocks > 0));
+      0, mbi_plan_start(plan, t->blocks > 0));
 }
 
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -26865,7 +26995,7 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-      t->threads, 0, stream, &arguments));
+      t->threads, 0, stream, &arguments, sizeof arguments));
   return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
@@ -27806,7 +27936,7 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
       MBI_CB_FIXUP_THREADS, (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
-      stream, &arguments, mbi_plan_start(plan, 1));
+      stream, &arguments, 0, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -27830,7 +27960,8 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_plan_launch(plan, cb->product, "mbk_cb_product",
       (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream, &arguments));
+      (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
+      &arguments, sizeof arguments));
   return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
       : MERBIT_OK;
 }
@@ -28084,7 +28215,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
         adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-        s->threads, mbi_hubs_shared(plan, adds), stream, &arguments));
+        s->threads, mbi_hubs_shared(plan, adds), stream, &arguments, sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
       mbi_plan_start(plan, s->blocks > 0));
@@ -28503,7 +28634,7 @@ static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alph
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->collect, "mbk_many_collect",
-      mbi_many_grid(plan, plan->device.cols), 256, 0, stream, &arguments);
+      mbi_many_grid(plan, plan->device.cols), 256, 0, stream, &arguments, sizeof arguments);
 }
 
 static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
@@ -28516,7 +28647,7 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->spread, "mbk_many_spread",
-      mbi_many_grid(plan, plan->device.rows), 256, 0, stream, &arguments);
+      mbi_many_grid(plan, plan->device.rows), 256, 0, stream, &arguments, sizeof arguments);
 }
 
 /* Launches the product by teams of rows. X and Y are in row order. */
@@ -28537,7 +28668,8 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
       packed ? "mbk_rows_many" : "mbk_rows_loose",
-      (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, &arguments);
+      (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream,
+      &arguments, sizeof arguments);
 }
 
 /* Launches the product for X and Y in row order. Sums that go to a copy are not scaled. */
@@ -28579,7 +28711,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     product_arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, packed ? s->product : m->loose,
         packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
-        m->threads, m->shared, stream, &product_arguments));
+        m->threads, m->shared, stream, &product_arguments, sizeof product_arguments));
   }
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
@@ -28603,7 +28735,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
-      &fixup_arguments, mbi_plan_start(plan, s->blocks > 0));
+      &fixup_arguments, 0, mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
@@ -28718,7 +28850,7 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-        mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments));
+        mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments, sizeof arguments));
     x = scaled;
   }
   return plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream);
@@ -32754,7 +32886,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   return mbi_device_launch_some(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
       (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
       MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
-      &arguments, MBI_LAUNCH_DEPENDENT);
+      &arguments, 0, MBI_LAUNCH_DEPENDENT);
 }
 
 /* ---- Both sides -------------------------------------------------------------------------- */
@@ -34683,7 +34815,7 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
       solver->method->fused[index], solver->gpu.fused_blocks,
       mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
-      &arguments, MBI_LAUNCH_COOPERATIVE);
+      &arguments, 0, MBI_LAUNCH_COOPERATIVE);
 }
 
 /* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */

@@ -31,6 +31,8 @@ CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
+SPLIT = re.compile(r"MBK_SPLIT\((\w+), (\w+)\)\) \{")
+FIELD = re.compile(r"(MBK_POINTER\([^;]*\)|[\w ]+?) (\w+(?:, \w+)*);")
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
@@ -174,8 +176,19 @@ class Generator:
         """A kernel's text without comments and indentation, with the structs that it takes in the line of their
         #include; lines keep their numbers."""
         text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
+        text = SPLIT.sub(lambda match: self.split(name, *match.groups()), text)
         text = ARGUMENTS.sub(lambda match: self.structs(match.group(1)), text)
         return "".join(PADDING.sub(r" \\", line.strip()) + "\n" for line in text.rstrip().split("\n"))
+
+    def split(self, file, struct, argument):
+        """The rest of a kernel's head whose struct becomes separate parameters, and what puts them together."""
+        texts = (self.structs(name) for name in ARGUMENTS.findall(self.load(file)))
+        bodies = [re.search(rf"typedef struct {struct} \{{ (.*?) \}} {struct};", text) for text in texts]
+        body = next(match.group(1) for match in bodies if match)
+        fields = [(kind.strip(), f"{argument}_{name}") for kind, names in FIELD.findall(body) for name in names.split(", ")]
+        parameters = ", ".join(f"{kind} {name}" for kind, name in fields)
+        names = ", ".join(name for _, name in fields)
+        return f"MBK_PARAMETERS({struct}, {argument}, {parameters})) {{ MBK_JOIN({struct}, {argument}, {names})"
 
     def structs(self, name):
         """The text of a file of arguments as one line."""

@@ -37,6 +37,8 @@ typedef struct mbi_nvrtc_search {
 #define MBI_SHARED_WITHOUT_ASKING 49152
 /* CUlaunchAttributeID: programmatic stream serialization */
 #define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6
+#define MBI_LAUNCH_BUFFER ((void *)1)       /* CU_LAUNCH_PARAM_BUFFER_POINTER */
+#define MBI_LAUNCH_BUFFER_BYTES ((void *)2) /* CU_LAUNCH_PARAM_BUFFER_SIZE */
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
@@ -161,7 +163,7 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,
-                                                  const void *arguments, int how);
+                                                  const void *arguments, size_t bytes, int how);
 MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
                                              const char *name, int64_t grid, int threads,
                                              unsigned shared_bytes, void *stream,

@@ -30,10 +30,18 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
 /* Launches a kernel. *call is the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
                                      unsigned threads, unsigned shared_bytes, void *stream,
-                                     const void *arguments, int how, const char **call) {
+                                     const void *arguments, size_t bytes, int how,
+                                     const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
   void *parameter = (void *)(uintptr_t)arguments; /* the only one */
+  void *buffer[5]; /* or all parameters, as a struct lays them out */
+  void **parameters = bytes == 0 ? &parameter : NULL, **extra = bytes == 0 ? NULL : buffer;
+  buffer[0] = MBI_LAUNCH_BUFFER;
+  buffer[1] = parameter;
+  buffer[2] = MBI_LAUNCH_BUFFER_BYTES;
+  buffer[3] = &bytes;
+  buffer[4] = NULL;
   if (how == MBI_LAUNCH_COOPERATIVE) {
     *call = "cuLaunchCooperativeKernel";
     return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
@@ -42,7 +50,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   if (how != MBI_LAUNCH_DEPENDENT || !device->dependent_launch) {
     *call = "cuLaunchKernel";
     return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
-                                        stream, &parameter, NULL);
+                                        stream, parameters, extra);
   }
   *call = "cuLaunchKernelEx";
   memset(&attribute, 0, sizeof attribute);
@@ -56,15 +64,17 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   config.stream = stream;
   config.attributes = &attribute;
   config.attribute_count = 1;
-  return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
+  return device->driver.launch_kernel_ex(&config, function, parameters, extra);
 }
 
-/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `how` is a MBI_LAUNCH
- * value. */
+/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `arguments` is the kernel's
+ * struct; `bytes` its size if the kernel is declared with MBK_SPLIT, otherwise 0. `how` is a
+ * MBI_LAUNCH value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,
-                                                  const void *arguments, int how) {
+                                                  const void *arguments, size_t bytes,
+                                                  int how) {
   const char *call = NULL;
   mbi_curesult result;
   MBI_TRY(mbi_device_alive(context));
@@ -78,7 +88,7 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
                     name, grid);
   }
   result = mbi_device_start(&context->device, function, (unsigned)grid, (unsigned)threads,
-                            shared_bytes, stream, arguments, how, &call);
+                            shared_bytes, stream, arguments, bytes, how, &call);
   if (result != 0) {
     char attempt[160];
     (void)snprintf(attempt, sizeof attempt,
@@ -94,5 +104,5 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
                                              unsigned shared_bytes, void *stream,
                                              const void *arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-                                arguments, MBI_LAUNCH_PLAIN);
+                                arguments, 0, MBI_LAUNCH_PLAIN);
 }

@@ -385,8 +385,17 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
                    void *stream_handle, void **arguments, void **extra) {
   expect_alive(__func__);
   CALL(CAPTURED);
-  if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || extra != nullptr) {
+  if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 ||
+      (extra == nullptr) == (arguments == nullptr)) {
     return c.wrong(INVALID_VALUE, "a launch that the fake does not know");
+  }
+  if (extra != nullptr) { // all parameters in a buffer: its address, its size
+    const function *f = find(functions, handle);
+    if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != nullptr || f == nullptr ||
+        *(const size_t *)extra[3] != f->kernel->fields->bytes) {
+      return c.wrong(INVALID_VALUE, "a buffer of parameters that the kernel does not take");
+    }
+    arguments = &extra[1];
   }
   return launch(c, handle, grid_x, block_x, shared_bytes, stream_handle, arguments, false);
 }

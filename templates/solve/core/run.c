@@ -37,7 +37,7 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
                                 solver->method->fused[index], solver->gpu.fused_blocks,
                                 mbi_solve_threads(solver), MBI_STEP_SHARED, solver->gpu.stream,
-                                &arguments, MBI_LAUNCH_COOPERATIVE);
+                                &arguments, 0, MBI_LAUNCH_COOPERATIVE);
 }
 
 /* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */

@@ -67,7 +67,8 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-                            mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments));
+                            mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments,
+                            sizeof arguments));
     x = scaled;
   }
   return plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream);

@@ -114,7 +114,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   return mbi_device_launch_some(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
                                 (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
                                 MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
-                                &arguments, MBI_LAUNCH_DEPENDENT);
+                                &arguments, 0, MBI_LAUNCH_DEPENDENT);
 }
 
 /* ---- Both sides -------------------------------------------------------------------------- */

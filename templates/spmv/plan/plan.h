@@ -104,7 +104,7 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar);
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
-                                           void *stream, const void *arguments);
+                                           void *stream, const void *arguments, size_t bytes);
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);

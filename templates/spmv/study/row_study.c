@@ -186,7 +186,8 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
     return MERBIT_OK;
   }
   reset.counter = carries;
-  MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset));
+  MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset,
+                          sizeof reset));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
@@ -197,7 +198,7 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
-                         s->threads, 0, stream, &arguments);
+                         s->threads, 0, stream, &arguments, sizeof arguments);
 }
 
 static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -220,7 +221,7 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[1], "mbk_tiled_product", (int64_t)s->blocks,
                          s->threads, (unsigned)(s->width * (int)mbi_type_size(plan->type)),
-                         stream, &arguments);
+                         stream, &arguments, sizeof arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

@@ -110,7 +110,8 @@ static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[1], "mbk_split_product", (int64_t)s->blocks,
-                         s->threads, mbi_split_shared(plan), stream, &arguments);
+                         s->threads, mbi_split_shared(plan), stream, &arguments,
+                         sizeof arguments);
 }
 
 static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mbi_devptr firsts,
@@ -132,7 +133,7 @@ static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mb
       (int64_t)((s->blocks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
-      mbi_plan_start(plan, 1));
+      0, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -152,7 +153,7 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments.chunks = s->blocks;
   MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
                           (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
-                          MBI_SPLIT_CUT_THREADS, 0, stream, &arguments));
+                          MBI_SPLIT_CUT_THREADS, 0, stream, &arguments, sizeof arguments));
   MBI_TRY(mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream));
   return s->blocks > 1 /* otherwise no row crosses chunks */
              ? mbi_split_fixup(plan, carries, firsts, tails, alpha, beta, y, stream)

@@ -239,7 +239,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   multiply_arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how));
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, 0, how));
   sum_arguments.part_start = b->part_start;
   sum_arguments.products = products;
   sum_arguments.places = b->places;
@@ -256,7 +256,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how));
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, 0, how));
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
                                overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }

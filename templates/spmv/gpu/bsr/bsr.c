@@ -238,7 +238,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, &arguments,
-      mbi_plan_start(plan, t->blocks > 0));
+      0, mbi_plan_start(plan, t->blocks > 0));
 }
 
 MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -263,7 +263,7 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-                          t->threads, 0, stream, &arguments));
+                          t->threads, 0, stream, &arguments, sizeof arguments));
   return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 

@@ -244,7 +244,7 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
                                 MBI_CB_FIXUP_THREADS,
                                 (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
-                                stream, &arguments, mbi_plan_start(plan, 1));
+                                stream, &arguments, 0, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -270,7 +270,7 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   MBI_TRY(mbi_plan_launch(plan, cb->product, "mbk_cb_product",
                           (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
                           (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
-                          &arguments));
+                          &arguments, sizeof arguments));
   return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
                         : MERBIT_OK;
 }

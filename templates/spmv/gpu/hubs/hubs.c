@@ -191,7 +191,8 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
                             adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-                            s->threads, mbi_hubs_shared(plan, adds), stream, &arguments));
+                            s->threads, mbi_hubs_shared(plan, adds), stream, &arguments,
+                            sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
                                mbi_plan_start(plan, s->blocks > 0));

@@ -118,7 +118,8 @@ static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alph
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->collect, "mbk_many_collect",
-                         mbi_many_grid(plan, plan->device.cols), 256, 0, stream, &arguments);
+                         mbi_many_grid(plan, plan->device.cols), 256, 0, stream, &arguments,
+                         sizeof arguments);
 }
 
 static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
@@ -132,7 +133,8 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, mbi_many_of(plan)->spread, "mbk_many_spread",
-                         mbi_many_grid(plan, plan->device.rows), 256, 0, stream, &arguments);
+                         mbi_many_grid(plan, plan->device.rows), 256, 0, stream, &arguments,
+                         sizeof arguments);
 }
 
 /* Launches the product by teams of rows. X and Y are in row order. */
@@ -155,7 +157,7 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   return mbi_plan_launch(plan, packed ? mbi_scan_of(plan)->product : m->loose,
                          packed ? "mbk_rows_many" : "mbk_rows_loose",
                          (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream,
-                         &arguments);
+                         &arguments, sizeof arguments);
 }
 
 /* Launches the product for X and Y in row order. Sums that go to a copy are not scaled. */
@@ -198,7 +200,8 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     product_arguments.beta = mbi_plan_scalar(plan, beta);
     MBI_TRY(mbi_plan_launch(plan, packed ? s->product : m->loose,
                             packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
-                            m->threads, m->shared, stream, &product_arguments));
+                            m->threads, m->shared, stream, &product_arguments,
+                            sizeof product_arguments));
   }
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
@@ -222,7 +225,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
-      &fixup_arguments, mbi_plan_start(plan, s->blocks > 0));
+      &fixup_arguments, 0, mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */

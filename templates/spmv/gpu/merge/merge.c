@@ -173,9 +173,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   cut_arguments.rows = plan->device.rows;
   cut_arguments.nnz = plan->device.nnz;
   cut_arguments.chunks = p->chunks;
-  MBI_TRY(mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
-                          (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-                          MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments));
+  MBI_TRY(mbi_plan_launch(
+      plan, p->cut, "mbk_merge_cut", (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+      MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments, sizeof cut_arguments));
   sum_arguments.row_ptr = plan->device.row_ptr;
   sum_arguments.col_ind = plan->device.col_ind;
   sum_arguments.values = plan->device.values;
@@ -191,7 +191,8 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
   MBI_TRY(mbi_plan_launch(plan, adds ? p->sum : p->product,
                           adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-                          p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments));
+                          p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments,
+                          sizeof sum_arguments));
   if (p->chunks == 1) { /* no row crosses chunks */
     return MERBIT_OK;
   }
@@ -208,7 +209,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
-      &fixup_arguments, mbi_plan_start(plan, 1));
+      &fixup_arguments, 0, mbi_plan_start(plan, 1));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

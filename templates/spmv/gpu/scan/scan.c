@@ -190,7 +190,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
                  (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))),
-      stream, &arguments, how);
+      stream, &arguments, 0, how);
 }
 
 /* Returns 1 if the product may read the old y, as far as the host knows beta. */
@@ -225,7 +225,8 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, adds ? s->sum : s->product,
                          adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-                         s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments);
+                         s->threads, mbi_scan_whole_shared(plan, adds), stream, &arguments,
+                         sizeof arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -254,10 +255,11 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    MBI_TRY(mbi_plan_launch(
-        plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
-        (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments));
+    MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
+                            adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks,
+                            s->threads,
+                            mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0),
+                            stream, &arguments, sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
                                mbi_plan_start(plan, s->blocks > 0));

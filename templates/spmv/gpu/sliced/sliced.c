@@ -244,7 +244,8 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
-                         s->threads, mbi_value_shared(plan), stream, &arguments);
+                         s->threads, mbi_value_shared(plan), stream, &arguments,
+                         sizeof arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
