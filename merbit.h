@@ -2913,7 +2913,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 /* The embedded kernel texts: their number, and a hash of all of them, which is part of a
  * cubin's key. */
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "aa64f6695b415b98af00e6d299d72683f5d23fc06e1795e1de26f3892c0bd84b"
+#define MBI_KERNEL_HASH "f69c1f133da2911f8766c95ca57d347c576d6ebbe69a6d85d52f01479d87b412"
 
 typedef struct mbi_source {
   const char *name; /* the name by which kernels include it */
@@ -4032,8 +4032,8 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
 }
 
 /* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `arguments` is the kernel's
- * struct; `bytes` its size if the kernel is declared with MBK_SPLIT, otherwise 0. `how` is a
- * MBI_LAUNCH value. */
+ * struct; `bytes` its size if the kernel is declared with MBK_AS_PARAMETERS, otherwise 0. `how`
+ * is a MBI_LAUNCH value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments, size_t bytes, int how) {
@@ -4117,7 +4117,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107\n"
 "#define MBK_GRID_CONSTANT const __grid_constant__\n#else\n#define MBK_GRID_CONSTANT const\n"
-"#endif\n\n\n#define MBK_SPLIT(type, name) MBK_GRID_CONSTANT type name\n"
+"#endif\n\n\n#define MBK_AS_PARAMETERS(type, name) MBK_GRID_CONSTANT type name\n"
 "#define MBK_PARAMETERS(type, name, ...) __VA_ARGS__\n"
 "#define MBK_JOIN(type, name, ...) const type name = {__VA_ARGS__};\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
@@ -7123,10 +7123,10 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
-"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
+"a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)\\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
@@ -16779,8 +16779,8 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* Launches the first kernel of a product, which is declared with MBK_SPLIT. `bytes` is the size
- * of its struct of arguments. */
+/* Launches the first kernel of a product, which is declared with MBK_AS_PARAMETERS. `bytes` is
+ * the size of its struct of arguments. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
     int64_t grid, int threads, unsigned shared_bytes,
     void *stream, const void *arguments, size_t bytes) {

@@ -31,7 +31,7 @@ CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
-SPLIT = re.compile(r"MBK_SPLIT\((\w+), (\w+)\)\) \{")
+SPLIT = re.compile(r"MBK_AS_PARAMETERS\((\w+), (\w+)\)\) \{")
 FIELD = re.compile(r"(MBK_POINTER\([^;]*\)|[\w ]+?) (\w+(?:, \w+)*);")
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
@@ -177,6 +177,8 @@ class Generator:
         #include; lines keep their numbers."""
         text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
         text = SPLIT.sub(lambda match: self.split(name, *match.groups()), text)
+        if "MBK_AS_PARAMETERS" in text and "#define MBK_AS_PARAMETERS" not in text:
+            raise SystemExit(f"{name}: MBK_AS_PARAMETERS does not end a kernel's head on one line")
         text = ARGUMENTS.sub(lambda match: self.structs(match.group(1)), text)
         return "".join(PADDING.sub(r" \\", line.strip()) + "\n" for line in text.rstrip().split("\n"))
 

@@ -30,7 +30,7 @@
 
 // Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_rows_product(MBK_SPLIT(mbk_rows_product_arguments, a)) {
+    mbk_rows_product(MBK_AS_PARAMETERS(mbk_rows_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();
