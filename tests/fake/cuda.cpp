@@ -389,8 +389,13 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
       (extra == nullptr) == (arguments == nullptr)) {
     return c.wrong(INVALID_VALUE, "a launch that the fake does not know");
   }
+  const function *f = find(functions, handle);
+  if (f != nullptr && f->kernel->apart != (extra != nullptr)) {
+    return c.wrong(INVALID_VALUE, f->kernel->apart
+                                      ? "a struct for a kernel of separate parameters"
+                                      : "separate parameters for a kernel of a struct");
+  }
   if (extra != nullptr) { // all parameters in a buffer: its address, its size
-    const function *f = find(functions, handle);
     if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != nullptr || f == nullptr ||
         *(const size_t *)extra[3] != f->kernel->fields->bytes) {
       return c.wrong(INVALID_VALUE, "a buffer of parameters that the kernel does not take");

@@ -15,6 +15,7 @@ struct fake_kernel {
   void (*call)(const void *arguments);
   const simt_fields *fields; // of the struct that it takes
   bool scalars_device;       // whether its alpha and beta are addresses
+  bool apart;                // whether the fields are separate parameters
 };
 
 struct fake_launch {
@@ -40,9 +41,10 @@ struct fake_none {}; // the argument of the stand-in for a kernel that is not th
 template <auto function>
 constexpr fake_kernel fake_make_kernel(const char *name, bool scalars_device) {
   if constexpr (std::is_same_v<decltype(function), void (*)(fake_none)>) {
-    return {name, nullptr, nullptr, false};
+    return {name, nullptr, nullptr, false, false};
   } else {
-    return {name, simt_unpack<function>::call, simt_unpack<function>::fields, scalars_device};
+    return {name, simt_unpack<function>::call, simt_unpack<function>::fields, scalars_device,
+            simt_unpack<function>::apart};
   }
 }
 
@@ -50,7 +52,8 @@ constexpr fake_kernel fake_make_kernel(const char *name, bool scalars_device) {
 #define FAKE_PROGRAM(...)                                                                      \
   extern "C" __attribute__((visibility("default"))) const fake_kernel *                        \
   fake_program_kernels_of() {                                                                  \
-    static constexpr fake_kernel kernels[] = {__VA_ARGS__{nullptr, nullptr, nullptr, false}};  \
+    static constexpr fake_kernel kernels[] = {                                                 \
+        __VA_ARGS__{nullptr, nullptr, nullptr, false, false}};                                 \
     return kernels;                                                                            \
   }
 #endif

@@ -18,6 +18,10 @@ static const char kernels[] =
     "struct part { mbk_i32 count; const int *from[2]; };\n"
     "struct nested { mbk_u32 n; part in; mbk_scalar alpha, beta; int *last; };\n"
     "MBK_KERNEL mbk_nested(const nested a) {}\n"
+    "MBK_KERNEL mbk_apart(MBK_PARAMETERS(given, a, int *a_p, mbk_i64 a_at)) {\n"
+    "  MBK_JOIN(given, a, a_p, a_at)\n"
+    "  a.p[a.at] = 7;\n"
+    "}\n"
     "MBK_KERNEL mbk_write(const given a) { a.p[a.at] = 7; }\n"
     "MBK_KERNEL mbk_read(const given a) { a.p[0] = a.p[a.at]; }\n"
     "MBK_KERNEL mbk_split(int *p) { if (mbk_thread() == 0) { mbk_block_sync(); } p[0] = 1; }\n"
@@ -217,6 +221,38 @@ static void kernels_of_two_arguments(void **state) {
          MERBIT_COMPILE_ERROR, &other);
 }
 
+static merbit_status launch_sized(const char *name, mbi_devptr address, size_t bytes) {
+  void *function = NULL;
+  struct {
+    mbi_devptr address;
+    int64_t at;
+  } arguments;
+  arguments.address = address;
+  arguments.at = 3;
+  cuda->faults = 0;
+  assert_int_equal(mbi_program_kernel(context, &program, name, &function), MERBIT_OK);
+  return mbi_device_launch_some(context, function, name, 1, 1, 0, NULL, &arguments, bytes,
+                                MBI_LAUNCH_PLAIN);
+}
+
+/* A kernel whose struct became separate parameters takes a buffer of the struct's size. */
+static void parameters_in_a_buffer(void **state) {
+  int back[10], number;
+  (void)state;
+  assert_int_equal(launch_sized("mbk_apart", block, 16), MERBIT_OK);
+  assert_int_equal(mbi_device_download(context, back, block, sizeof back), MERBIT_OK);
+  assert_int_equal(back[3], 7);
+  assert_int_equal(launch_sized("mbk_apart", mbi_device_address(&number), 16),
+                   MERBIT_DEVICE_ERROR);
+  expect_fault("argument 0 is 0x");
+  assert_int_equal(launch_sized("mbk_apart", block, 8), MERBIT_DEVICE_ERROR);
+  expect_fault("a buffer of parameters that the kernel does not take");
+  assert_int_equal(launch_sized("mbk_apart", block, 0), MERBIT_DEVICE_ERROR);
+  expect_fault("a struct for a kernel of separate parameters");
+  assert_int_equal(launch_sized("mbk_write", block, 16), MERBIT_DEVICE_ERROR);
+  expect_fault("separate parameters for a kernel of a struct");
+}
+
 /* A kernel far outside: a page that is no block's. */
 static void wild_kernels(void **state) {
   (void)state;
@@ -344,6 +380,7 @@ int main(void) {
       TEST(host_pointers_in_fields),
       TEST(host_pointers_in_scalars),
       TEST(kernels_of_two_arguments),
+      TEST(parameters_in_a_buffer),
       TEST(wild_kernels),
       TEST(kernels_that_misuse_the_gpu),
       TEST(fences),

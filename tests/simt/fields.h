@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+template <class T> struct mbk_parameters; // of include/jit/device.cuh
 struct mbk_scalar; // alpha or beta: not one field, but what the kernel takes it for
 
 enum { SIMT_FIELDS_MAX = 24, SIMT_POINTERS_MAX = 32 };
@@ -97,6 +98,17 @@ template <class T> constexpr simt_probe::operator T() const {
   found->bytes = at + sizeof(T);
   return T();
 }
+
+// Tells the struct that a kernel takes, and whether its fields are separate parameters on a
+// GPU.
+template <class P> struct simt_taken {
+  typedef P type;
+  static constexpr bool apart = false;
+};
+template <class T> struct simt_taken<mbk_parameters<T>> {
+  typedef T type;
+  static constexpr bool apart = true;
+};
 
 // The struct of a kernel's arguments, of which each must have its field's size; alpha and beta
 // that of a number or a pointer. What is no field is 0xff, and so is what they do not fill.

@@ -211,7 +211,9 @@ struct simt_kernel {
 
 template <auto function> struct simt_unpack;
 template <class P, void (*function)(P)> struct simt_unpack<function> {
-  static constexpr const simt_fields *fields = &simt_struct<P>::fields;
+  static constexpr const simt_fields *fields =
+      &simt_struct<typename simt_taken<P>::type>::fields;
+  static constexpr bool apart = simt_taken<P>::apart;
   static void call(const void *arguments) {
     function(*(const P *)arguments);
   }

@@ -20,8 +20,13 @@
 #define MBK_RESIDENT(threads, blocks)
 #define MBK_GRID_CONSTANT const
 #define MBK_AS_PARAMETERS(type, name) const type name
-#define MBK_PARAMETERS(type, name, ...) const type name // the fake driver passes the struct
-#define MBK_JOIN(type, name, ...)
+// The fields as separate parameters: the fake driver passes the struct, and sees by its type that
+// the host must give a buffer.
+template <class T> struct mbk_parameters {
+  T together;
+};
+#define MBK_PARAMETERS(type, name, ...) const mbk_parameters<type> name##_given
+#define MBK_JOIN(type, name, ...) const type &name = name##_given.together;
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
 
 #include "jit/types.cuh" // of templates/
