@@ -2913,7 +2913,7 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 /* The embedded kernel texts: their number, and a hash of all of them, which is part of a
  * cubin's key. */
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "aa64f6695b415b98af00e6d299d72683f5d23fc06e1795e1de26f3892c0bd84b"
+#define MBI_KERNEL_HASH "d3f1680e47c5b97f23f8a832184459f14bf4ebffe878f1c9564e7f21964546c7"
 
 typedef struct mbi_source {
   const char *name; /* the name by which kernels include it */
@@ -4032,7 +4032,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
 }
 
 /* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `arguments` is the kernel's
- * struct; `bytes` its size if the kernel is declared with MBK_SPLIT, otherwise 0. `how` is a
+ * struct; `bytes` its size if the kernel is declared with MBK_BY_FIELD, otherwise 0. `how` is a
  * MBI_LAUNCH value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
@@ -4117,7 +4117,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
 "#if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107\n"
 "#define MBK_GRID_CONSTANT const __grid_constant__\n#else\n#define MBK_GRID_CONSTANT const\n"
-"#endif\n\n\n#define MBK_SPLIT(type, name) MBK_GRID_CONSTANT type name\n"
+"#endif\n\n\n#define MBK_BY_FIELD(type, name) MBK_GRID_CONSTANT type name\n"
 "#define MBK_PARAMETERS(type, name, ...) __VA_ARGS__\n"
 "#define MBK_JOIN(type, name, ...) const type name = {__VA_ARGS__};\n"
 "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n\n"
@@ -6920,23 +6920,18 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "typedef struct mbk_rows_product_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
 "MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
 "MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
-"mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_rows_product(MBK_PARAMETERS(mbk_rows_product_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
-"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
-"MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_rows_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_table, a_x, a_y, "
-"a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"MBK_STOP_HERE\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\nmbk_rows_product(const mbk_rows_product_arguments a) {\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
+"MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
-"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n",
+"const mbk_u32 lane = mbk_thread() % MBK_LANES;\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n"
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n",
 "MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
 "column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
@@ -7126,7 +7121,7 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)\\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
@@ -16779,8 +16774,8 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* Launches the first kernel of a product, which is declared with MBK_SPLIT. `bytes` is the size
- * of its struct of arguments. */
+/* Launches the first kernel of a product. `bytes` is the size of its struct of arguments if it
+ * is declared with MBK_BY_FIELD, otherwise 0. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
     int64_t grid, int threads, unsigned shared_bytes,
     void *stream, const void *arguments, size_t bytes) {
@@ -25653,7 +25648,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-      mbi_value_shared(plan), stream, &arguments, sizeof arguments);
+      mbi_value_shared(plan), stream, &arguments, 0);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

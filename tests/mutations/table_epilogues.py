@@ -5,7 +5,7 @@ from groups import EPILOGUE
 MUTATIONS = [
     ("mbk_epilogue_last", "*ticket = 0;", "", "nobody comes last of the next product", EPILOGUE),
     ("mbk_epilogue_rows", "mbk_await();", "", "early: what the product before writes is read", "simt_epilogue"),
-    ("mbi_epilogue_cuda", "stream, &arguments, MBI_LAUNCH_DEPENDENT)", "stream, &arguments, MBI_LAUNCH_PLAIN)",
+    ("mbi_epilogue_cuda", "stream, &arguments, 0, MBI_LAUNCH_DEPENDENT)", "stream, &arguments, 0, MBI_LAUNCH_PLAIN)",
      "epilogues wait for all before them", "fake_versions"),
     ("mbk_epilogue_last", "== mbk_grid() - 1;", "== mbk_grid();", "nobody comes last", EPILOGUE),
     ("mbk_epilogue_finish", "if (mbk_thread() == 0) {", "{", "every thread of the last block goes on", EPILOGUE),

@@ -499,8 +499,8 @@ MUTATIONS = [
      "a fix-up with nothing before it starts early in a calm plan", "fake_versions"),
     ("mbi_binned_multiply", "overlaps ? mbi_plan_start(plan, 0) :", "overlaps ? MBI_LAUNCH_DEPENDENT :",
      "bins of calm plans start early", "fake_versions"),
-    ("mbi_cb_launch_fixup", "stream, &arguments, mbi_plan_start(plan, 1));",
-     "stream, &arguments, mbi_plan_start(plan, 0));", "a strip's parts are added late in calm plans", "fake_versions"),
+    ("mbi_cb_launch_fixup", "stream, &arguments, 0, mbi_plan_start(plan, 1));",
+     "stream, &arguments, 0, mbi_plan_start(plan, 0));", "a strip's parts are added late in calm plans", "fake_versions"),
     # ---- core/status: failures of threads --------------------------------------------------------
     ("mbi_failure_find", "failure->number > 0 && pthread_equal(failure->thread, pthread_self())",
      "failure->number > 0", "a thread finds another's failure", "core_status"),

@@ -19,7 +19,7 @@
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
 #define MBK_GRID_CONSTANT const
-#define MBK_SPLIT(type, name) const type name
+#define MBK_BY_FIELD(type, name) const type name
 #define MBK_PARAMETERS(type, name, ...) const type name // the fake driver passes the struct
 #define MBK_JOIN(type, name, ...)
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
