@@ -1444,7 +1444,6 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 /* ==== >>core/core.h ======================================================================= */
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
-/* What every source begins with: system headers, linkage, threads. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -1475,15 +1474,12 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #define MBI_PRINTF(at, first)
 #endif
 
-/* The linkage of functions that other sources call: static in merbit.h, a single translation
- * unit. */
 #if defined(MBI_SEPARATE)
 #define MBI_INTERNAL
 #else
 #define MBI_INTERNAL static
 #endif
 
-/* Returns from the calling function with the status of `call` unless that is MERBIT_OK. */
 #define MBI_TRY(call) \
   do { \
     const merbit_status mbi_status = (call); \
@@ -1496,8 +1492,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 
 #define MBI_NUMA_CPUS 1024
 
-typedef struct mbi_numa { /* core/numa.c: processors, those of a node together */
-  int nodes, count;       /* nodes that have some */
+typedef struct mbi_numa {
+  int nodes, count;
   int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
 } mbi_numa;
 
@@ -1513,22 +1509,22 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 }
 
 #ifndef _OPENMP
-#define MBI_POOL_CLAIMS 8192 /* tasks that bound threads tell apart */
+#define MBI_POOL_CLAIMS 8192
 
-typedef struct mbi_pool { /* core/threads.c */
-  mbi_mutex caller;       /* held by the thread whose call is running */
-  mbi_mutex lock;         /* guards the rest */
+typedef struct mbi_pool {
+  mbi_mutex caller;
+  mbi_mutex lock;
   pthread_cond_t wake, idle;
   pthread_t *workers;
-  int count, started, stop; /* started is the caller's */
-  int open, active;         /* a call may be joined; workers that have joined */
-  unsigned generation;      /* counts calls */
+  int count, started, stop;
+  int open, active;
+  unsigned generation;
   mbi_task task;
   void *argument;
   int tasks, next;
-  const mbi_numa *bound;                 /* threads to processors; NULL: they are not */
-  int threads, named;                    /* the caller's too; workers that have a number */
-  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
+  const mbi_numa *bound;
+  int threads, named;
+  uint64_t claims[MBI_POOL_CLAIMS / 64];
 } mbi_pool;
 
 static void mbi_pause(void) {
@@ -1543,55 +1539,53 @@ static void mbi_pause(void) {
 typedef struct mbi_hash {
   uint64_t high, low;
 } mbi_hash;
-#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the zero */
+#define MBI_HASH_TEXT 33
 
 #define MBI_PATH_SIZE 1024
-#define MBI_MAX_LINKS 40           /* followed in one path, as in Linux */
-#define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
-#define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
+#define MBI_MAX_LINKS 40
+#define MBI_TEMPORARY ".merbit-"
+#define MBI_TEMPORARY_SECONDS 3600
 typedef struct mbi_piece {
   const void *data;
   size_t size;
 } mbi_piece;
 
-typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
+typedef struct mbi_replacement {
   int file;
-  uint64_t length; /* bytes written */
+  uint64_t length;
   char target[PATH_MAX];
   char temporary[PATH_MAX];
 } mbi_replacement;
 
 #endif
 
-/* CUDA types as the driver's ABI has them, so that no CUDA header is needed. */
-typedef uint64_t mbi_devptr; /* CUdeviceptr */
-typedef int mbi_curesult;    /* CUresult */
+typedef uint64_t mbi_devptr;
+typedef int mbi_curesult;
 
-/* The names in which headers that kernels and the host share declare what a kernel takes. */
 typedef int mbk_i32;
 typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
-typedef struct mbk_scalar { /* alpha or beta: a number, or a device pointer to one */
+typedef struct mbk_scalar {
   mbk_u64 words[2];
 } mbk_scalar;
 #define MBI_CONTEXT_SCALAR
 #define MBK_POINTER(type) mbi_devptr
 
-typedef struct mbi_launch_attribute { /* CUlaunchAttribute */
+typedef struct mbi_launch_attribute {
   int id;
   int padding;
   uint64_t value[8];
 } mbi_launch_attribute;
 
-typedef struct mbi_launch_config { /* CUlaunchConfig */
+typedef struct mbi_launch_config {
   unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
   void *stream;
   mbi_launch_attribute *attributes;
   unsigned attribute_count;
 } mbi_launch_config;
 
-typedef struct mbi_graph_node { /* CUgraphNodeParams of a conditional node */
+typedef struct mbi_graph_node {
   int type, reserved[3];
   uint64_t handle;
   int kind;
@@ -1601,117 +1595,116 @@ typedef struct mbi_graph_node { /* CUgraphNodeParams of a conditional node */
   int64_t padding[26];
 } mbi_graph_node;
 
-typedef struct mbi_driver { /* jit/driver.c */
+typedef struct mbi_driver {
   void *library;
-  mbi_curesult (*init)(unsigned flags); /* cuInit */
-  mbi_curesult (*driver_get_version)(int *version); /* cuDriverGetVersion */
-  mbi_curesult (*get_error_name)(mbi_curesult result, const char **text); /* cuGetErrorName */
-  mbi_curesult (*get_error_string)(mbi_curesult result, const char **text); /* cuGetErrorString */
-  mbi_curesult (*device_get_count)(int *count); /* cuDeviceGetCount */
-  mbi_curesult (*device_get)(int *device, int ordinal); /* cuDeviceGet */
-  mbi_curesult (*device_get_name)(char *name, int size, int device); /* cuDeviceGetName */
-  mbi_curesult (*device_get_attribute)(int *value, int attribute, int device); /* cuDeviceGetAttribute */
-  mbi_curesult (*primary_retain)(void **context, int device); /* cuDevicePrimaryCtxRetain */
-  mbi_curesult (*primary_release)(int device); /* cuDevicePrimaryCtxRelease_v2 */
-  mbi_curesult (*ctx_push)(void *context); /* cuCtxPushCurrent_v2 */
-  mbi_curesult (*ctx_pop)(void **context); /* cuCtxPopCurrent_v2 */
-  mbi_curesult (*ctx_get_device)(int *device); /* cuCtxGetDevice */
-  mbi_curesult (*mem_alloc)(mbi_devptr *address, size_t bytes); /* cuMemAlloc_v2 */
-  mbi_curesult (*mem_free)(mbi_devptr address); /* cuMemFree_v2 */
-  mbi_curesult (*memcpy_htod)(mbi_devptr target, const void *source, size_t bytes); /* cuMemcpyHtoD_v2 */
-  mbi_curesult (*memcpy_dtoh)(void *target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoH_v2 */
-  mbi_curesult (*memcpy_dtod)(mbi_devptr target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoD_v2 */
-  mbi_curesult (*memcpy_dtod_async)(mbi_devptr target, mbi_devptr source, size_t bytes, void *stream); /* cuMemcpyDtoDAsync_v2 */
-  mbi_curesult (*memset_d8_async)(mbi_devptr target, unsigned char byte, size_t bytes, void *stream); /* cuMemsetD8Async */
-  mbi_curesult (*pointer_get_attributes)(unsigned count, int *attributes, void **values, mbi_devptr address); /* cuPointerGetAttributes */
-  mbi_curesult (*stream_synchronize)(void *stream); /* cuStreamSynchronize */
-  mbi_curesult (*module_load_data)(void **module, const void *image); /* cuModuleLoadData */
-  mbi_curesult (*module_unload)(void *module); /* cuModuleUnload */
-  mbi_curesult (*module_get_function)(void **function, void *module, const char *name); /* cuModuleGetFunction */
-  mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
-  mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
-  mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra); /* cuLaunchKernelEx */
-  mbi_curesult (*launch_cooperative)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments); /* cuLaunchCooperativeKernel */
-  mbi_curesult (*occupancy)(int *blocks, void *function, int threads, size_t shared_bytes); /* cuOccupancyMaxActiveBlocksPerMultiprocessor */
-  mbi_curesult (*stream_create)(void **stream, unsigned flags); /* cuStreamCreate */
-  mbi_curesult (*stream_destroy)(void *stream); /* cuStreamDestroy_v2 */
-  mbi_curesult (*stream_begin_capture)(void *stream, int mode); /* cuStreamBeginCapture_v2 */
-  mbi_curesult (*stream_begin_capture_to_graph)(void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode); /* cuStreamBeginCaptureToGraph */
-  mbi_curesult (*stream_end_capture)(void *stream, void **graph); /* cuStreamEndCapture */
-  mbi_curesult (*graph_create)(void **graph, unsigned flags); /* cuGraphCreate */
-  mbi_curesult (*graph_conditional_create)(uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags); /* cuGraphConditionalHandleCreate */
-  mbi_curesult (*graph_add_node)(void **node, void *graph, void *const *dependencies, const void *edges, size_t count, mbi_graph_node *parameters); /* cuGraphAddNode_v2 */
-  mbi_curesult (*graph_instantiate)(void **executable, void *graph, unsigned long long flags); /* cuGraphInstantiateWithFlags */
-  mbi_curesult (*graph_launch)(void *executable, void *stream); /* cuGraphLaunch */
-  mbi_curesult (*graph_destroy)(void *graph); /* cuGraphDestroy */
-  mbi_curesult (*graph_exec_destroy)(void *executable); /* cuGraphExecDestroy */
+  mbi_curesult (*init)(unsigned flags);
+  mbi_curesult (*driver_get_version)(int *version);
+  mbi_curesult (*get_error_name)(mbi_curesult result, const char **text);
+  mbi_curesult (*get_error_string)(mbi_curesult result, const char **text);
+  mbi_curesult (*device_get_count)(int *count);
+  mbi_curesult (*device_get)(int *device, int ordinal);
+  mbi_curesult (*device_get_name)(char *name, int size, int device);
+  mbi_curesult (*device_get_attribute)(int *value, int attribute, int device);
+  mbi_curesult (*primary_retain)(void **context, int device);
+  mbi_curesult (*primary_release)(int device);
+  mbi_curesult (*ctx_push)(void *context);
+  mbi_curesult (*ctx_pop)(void **context);
+  mbi_curesult (*ctx_get_device)(int *device);
+  mbi_curesult (*mem_alloc)(mbi_devptr *address, size_t bytes);
+  mbi_curesult (*mem_free)(mbi_devptr address);
+  mbi_curesult (*memcpy_htod)(mbi_devptr target, const void *source, size_t bytes);
+  mbi_curesult (*memcpy_dtoh)(void *target, mbi_devptr source, size_t bytes);
+  mbi_curesult (*memcpy_dtod)(mbi_devptr target, mbi_devptr source, size_t bytes);
+  mbi_curesult (*memcpy_dtod_async)(mbi_devptr target, mbi_devptr source, size_t bytes, void *stream);
+  mbi_curesult (*memset_d8_async)(mbi_devptr target, unsigned char byte, size_t bytes, void *stream);
+  mbi_curesult (*pointer_get_attributes)(unsigned count, int *attributes, void **values, mbi_devptr address);
+  mbi_curesult (*stream_synchronize)(void *stream);
+  mbi_curesult (*module_load_data)(void **module, const void *image);
+  mbi_curesult (*module_unload)(void *module);
+  mbi_curesult (*module_get_function)(void **function, void *module, const char *name);
+  mbi_curesult (*func_set_attribute)(void *function, int attribute, int value);
+  mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra);
+  mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra);
+  mbi_curesult (*launch_cooperative)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments);
+  mbi_curesult (*occupancy)(int *blocks, void *function, int threads, size_t shared_bytes);
+  mbi_curesult (*stream_create)(void **stream, unsigned flags);
+  mbi_curesult (*stream_destroy)(void *stream);
+  mbi_curesult (*stream_begin_capture)(void *stream, int mode);
+  mbi_curesult (*stream_begin_capture_to_graph)(void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode);
+  mbi_curesult (*stream_end_capture)(void *stream, void **graph);
+  mbi_curesult (*graph_create)(void **graph, unsigned flags);
+  mbi_curesult (*graph_conditional_create)(uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags);
+  mbi_curesult (*graph_add_node)(void **node, void *graph, void *const *dependencies, const void *edges, size_t count, mbi_graph_node *parameters);
+  mbi_curesult (*graph_instantiate)(void **executable, void *graph, unsigned long long flags);
+  mbi_curesult (*graph_launch)(void *executable, void *stream);
+  mbi_curesult (*graph_destroy)(void *graph);
+  mbi_curesult (*graph_exec_destroy)(void *executable);
 } mbi_driver;
 
-typedef struct mbi_nvrtc { /* jit/nvrtc.c */
+typedef struct mbi_nvrtc {
   void *library;
   char path[256];
-  int version; /* major * 1000 + minor * 10 */
-  int (*get_version)(int *major, int *minor); /* nvrtcVersion */
-  const char * (*get_error_string)(int result); /* nvrtcGetErrorString */
-  int (*get_num_archs)(int *count); /* nvrtcGetNumSupportedArchs */
-  int (*get_archs)(int *archs); /* nvrtcGetSupportedArchs */
-  int (*create_program)(void **program, const char *source, const char *name, int header_count, const char *const *headers, const char *const *header_names); /* nvrtcCreateProgram */
-  int (*compile_program)(void *program, int count, const char *const *options); /* nvrtcCompileProgram */
-  int (*destroy_program)(void **program); /* nvrtcDestroyProgram */
-  int (*get_log_size)(void *program, size_t *size); /* nvrtcGetProgramLogSize */
-  int (*get_log)(void *program, char *log); /* nvrtcGetProgramLog */
-  int (*get_cubin_size)(void *program, size_t *size); /* nvrtcGetCUBINSize */
-  int (*get_cubin)(void *program, char *cubin); /* nvrtcGetCUBIN */
-  int (*get_ptx_size)(void *program, size_t *size); /* nvrtcGetPTXSize */
-  int (*get_ptx)(void *program, char *ptx); /* nvrtcGetPTX */
+  int version;
+  int (*get_version)(int *major, int *minor);
+  const char * (*get_error_string)(int result);
+  int (*get_num_archs)(int *count);
+  int (*get_archs)(int *archs);
+  int (*create_program)(void **program, const char *source, const char *name, int header_count, const char *const *headers, const char *const *header_names);
+  int (*compile_program)(void *program, int count, const char *const *options);
+  int (*destroy_program)(void **program);
+  int (*get_log_size)(void *program, size_t *size);
+  int (*get_log)(void *program, char *log);
+  int (*get_cubin_size)(void *program, size_t *size);
+  int (*get_cubin)(void *program, char *cubin);
+  int (*get_ptx_size)(void *program, size_t *size);
+  int (*get_ptx)(void *program, char *ptx);
 } mbi_nvrtc;
 
-/* GPU memory that the maker of a plan has to spare: jit/memory.c. */
 typedef struct mbi_arena {
-  mbi_devptr at; /* 0: there is none */
+  mbi_devptr at;
   uint64_t bytes, used;
-  int open; /* for what the thread `maker` allocates */
+  int open;
   pthread_t maker;
-  struct mbi_arena *next; /* of the context */
+  struct mbi_arena *next;
 } mbi_arena;
 
-typedef struct mbi_device { /* jit/device.c */
+typedef struct mbi_device {
   mbi_driver driver;
   mbi_nvrtc nvrtc;
   int ordinal;
   void *cuda_context;
-  int primary;  /* cuda_context is the retained primary context */
-  mbi_devptr held; /* see mbi_device_hold */
-  mbi_arena *arenas; /* guarded by the context's lock */
-  int lost;     /* the CUresult that killed the context; 0 while it lives */
+  int primary;
+  mbi_devptr held;
+  mbi_arena *arenas;
+  int lost;
   int compute_capability;
   int driver_version;
   int multiprocessors;
-  int dependent_launch; /* launches may overlap with the end of what is before them */
-  int cooperative; /* blocks of a launch may wait for each other */
-  int shared_bytes_per_block; /* the opt-in limit */
+  int dependent_launch;
+  int cooperative;
+  int shared_bytes_per_block;
   char name[128];
 } mbi_device;
 
-typedef struct mbi_cache { /* jit/cache.c */
-  char directory[512];     /* empty: off */
+typedef struct mbi_cache {
+  char directory[512];
   char off_reason[256];
   int64_t max_bytes;
-  int64_t hits, misses, errors; /* guarded by the context's lock */
+  int64_t hits, misses, errors;
 } mbi_cache;
 
-typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
-  void *module; /* CUmodule */
-  struct mbi_loaded *shared; /* that other plans use too: jit/loaded.c; or NULL */
-  int from_cache; /* or loaded before */
-  double compile_seconds; /* 0 after a cache hit */
-  double load_seconds;    /* finding, reading and loading the cubin */
+typedef struct mbi_program {
+  void *module;
+  struct mbi_loaded *shared;
+  int from_cache;
+  double compile_seconds;
+  double load_seconds;
 } mbi_program;
-#define MBI_FAILURES 64 /* threads whose last failure a context remembers */
+#define MBI_FAILURES 64
 
-typedef struct mbi_failure { /* core/status.c */
+typedef struct mbi_failure {
   pthread_t thread;
-  uint64_t number; /* failures are counted from 1; 0: none */
+  uint64_t number;
   merbit_error error;
 } mbi_failure;
 
@@ -1719,25 +1712,23 @@ struct merbit_context {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
-  mbi_mutex lock; /* guards failures, references, loaded programs and the cache's counters */
+  mbi_mutex lock;
   mbi_failure failures[MBI_FAILURES];
-  uint64_t failed; /* failures so far */
+  uint64_t failed;
   int64_t references;
-  pid_t process;    /* that made the context: core/threads.c */
-  merbit_side side; /* CPU or CUDA */
-  char reason[384]; /* why AUTO took the CPU */
+  pid_t process;
+  merbit_side side;
+  char reason[384];
   int threads;
-  mbi_numa numa; /* count 0: threads are not bound */
+  mbi_numa numa;
 #ifndef _OPENMP
   mbi_pool pool;
 #endif
-  mbi_device device; /* only on CUDA */
+  mbi_device device;
   mbi_cache cache;
-  struct mbi_loaded *loaded; /* programs: jit/loaded.c */
+  struct mbi_loaded *loaded;
 };
 #endif
-
-/* The clock, the environment, processors and dynamic libraries of the operating system. */
 
 MBI_INTERNAL double mbi_seconds(void) {
   struct timespec now;
@@ -1745,17 +1736,13 @@ MBI_INTERNAL double mbi_seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Returns an environment variable, or NULL if it is unset or empty, or the process runs
- * with raised privileges. */
 MBI_INTERNAL const char *mbi_environment(const char *name) {
   const char *value = secure_getenv(name);
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Returns the number of processors that this process may use, 1 to MBI_MAX_THREADS. */
 MBI_INTERNAL int mbi_processors(void) {
-  cpu_set_t
-      sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
+  cpu_set_t sets[64];
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
   return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
@@ -1770,8 +1757,6 @@ MBI_INTERNAL const char *mbi_library_error(void) {
   return text != NULL ? text : "unknown reason";
 }
 
-/* Finds a function of a library and writes it to a function pointer of any type through its
- * bytes: ISO C has no conversion from void * to a function pointer. Returns 1 if it exists. */
 MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
     size_t size) {
   void *symbol = dlsym(library, name);
@@ -1786,8 +1771,6 @@ MBI_INTERNAL void mbi_library_close(void *library) {
 }
 
 /* ==== >>core/status.c  status table, last error, log ====================================== */
-/* Status names and texts, each thread's last failure, and the log. */
-
 static const struct {
   const char *name;
   const char *text;
@@ -1824,7 +1807,6 @@ MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-/* Sets `error`, which may be NULL, for calls that have no context yet. Returns `status`. */
 MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,
     const char *message) {
   if (error != NULL) {
@@ -1834,7 +1816,6 @@ MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status stat
   return status;
 }
 
-/* Passes one line to the log callback, if there is one. */
 MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *format, ...) {
   char line[1024];
   va_list arguments;
@@ -1847,8 +1828,6 @@ MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *
   context->log(context->log_user, line);
 }
 
-/* Returns the calling thread's last failure, or NULL if it has none. The caller holds the
- * lock. */
 static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
   for (i = 0; i < MBI_FAILURES; i++) {
@@ -1860,8 +1839,6 @@ static mbi_failure *mbi_failure_find(merbit_context *context) {
   return NULL;
 }
 
-/* Keeps a failure of the calling thread in the place of its last one, or else of the
- * oldest. */
 static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
   mbi_failure *failure;
   int i;
@@ -1881,8 +1858,6 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Keeps a failure's message for merbit_last_error and returns its status. The message names
- * the value at fault and what to do. */
 MBI_PRINTF(3, 4)
 MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status,
     const char *format, ...) {
@@ -1897,7 +1872,6 @@ MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status statu
   return status;
 }
 
-/* Takes back a failure that a fall-back has made good, and copies its message to `reason`. */
 MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
@@ -1932,8 +1906,6 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 }
 
 /* ==== >>core/memory.c  allocator hooks, sizes ============================================= */
-/* Heap memory through the user's allocator. */
-
 MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
   (void)user;
   return malloc(bytes);
@@ -1944,8 +1916,6 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* Allocates heap memory through the user's allocator, as all of the library does. Returns
- * NULL if there is none; the caller reports it. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }
@@ -1956,7 +1926,6 @@ MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
   }
 }
 
-/* Allocates `count` elements of `size` bytes. `what` is a noun for the error message. */
 MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
     size_t size, const char *what, void **array) {
   *array = NULL;
@@ -1973,12 +1942,9 @@ MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t c
 }
 
 /* ==== >>core/numa.c  memory nodes: processors, threads, pages ============================= */
-/* Which processor belongs to which memory node, threads bound to processors, and pages moved to
- * nodes: by the kernel's own calls, without libnuma. */
-
 #define MBI_NODE_ROOT "/sys/devices/system/node"
-#define MBI_MOVED_AT_ONCE 1024 /* pages */
-#define MBI_MPOL_MF_MOVE 2     /* of <linux/mempolicy.h>: pages of this process alone */
+#define MBI_MOVED_AT_ONCE 1024
+#define MBI_MPOL_MF_MOVE 2
 
 static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
@@ -1993,8 +1959,6 @@ static void mbi_text_of_file(const char *root, const char *name, char *text, siz
   text[length] = '\0';
 }
 
-/* Reads the next range of a list in the kernel's format, such as "0-3,8,10-11". Returns 0
- * at its end. */
 static int mbi_list_next(const char **text, long *first, long *last) {
   char *end;
   *first = *last = strtol(*text, &end, 10);
@@ -2020,8 +1984,6 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   }
 }
 
-/* Lists the processors of `allowed` node by node. If `root` has no information, all belong
- * to one node. */
 MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
@@ -2052,7 +2014,6 @@ MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_
   numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
 }
 
-/* Lists the processors that this process may use now. */
 MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
@@ -2061,18 +2022,14 @@ MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-/* Returns the first task that belongs to a thread; pages are placed by the same rule. A
- * thread's tasks end where the next thread's begin, so that it may have none. */
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-/* Returns the thread that the task belongs to. */
 MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
-/* Returns the index of a thread's processor. Neighbouring threads share a node. */
 MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }
@@ -2081,8 +2038,6 @@ MBI_INTERNAL int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
   return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
 }
 
-/* Binds the calling thread to its processor. If the system refuses, the thread stays
- * unbound. */
 MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   cpu_set_t own;
   if (numa->count > 0) {
@@ -2092,16 +2047,12 @@ MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   }
 }
 
-/* Sets *first and *end to the bounds of the pages of `page` bytes that lie wholly in an
- * array. */
 MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
     uintptr_t *first, uintptr_t *end) {
   *first = (array + page - 1) / page * page;
   *end = (array + bytes) / page * page;
 }
 
-/* Moves the pages that lie wholly in the array to a node. Returns how many are elsewhere
- * afterwards, or -1 if the system moves none. */
 MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;
@@ -2127,13 +2078,6 @@ MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 }
 
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
-/* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all
- * are done. What a task computes must depend on its index alone, never on the thread that runs
- * it. */
-
-/* Returns whether this process is a forked child of the one that made the context. A child
- * has none of the context's threads, and perhaps locks that nobody will release: it works
- * alone. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != getpid();
 }
@@ -2152,7 +2096,6 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Binds one of OpenMP's threads. Thread 0 is the caller's and stays where it is. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
   if (index > 0) {
@@ -2160,8 +2103,6 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-/* Runs the tasks on OpenMP's threads. A forked child lacks them and libgomp would wait
- * forever, so it runs them alone. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
     void *argument) {
   const int threads = context->threads;
@@ -2197,8 +2138,7 @@ MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
 }
 
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
-  if (!mbi_context_forked(
-      context)) { /* else it would wait for workers to leave the conditions */
+  if (!mbi_context_forked(context)) {
     (void)pthread_cond_destroy(&context->pool.idle);
     (void)pthread_cond_destroy(&context->pool.wake);
     (void)pthread_mutex_destroy(&context->pool.lock);
@@ -2208,15 +2148,13 @@ MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
 }
 
 #define MBI_SPINS \
-  4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
+  4000
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Runs a bound thread's own tasks first, whose memory is local, and then what is left. A
- * thread without tasks of its own takes none. The caller, thread 0, always has some. */
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
   const int own = mbi_first_task(pool->tasks, pool->threads, number + 1) - first;
@@ -2280,8 +2218,6 @@ static void *mbi_pool_worker(void *argument) {
   }
 }
 
-/* Starts the workers, at the first parallel call. If a thread cannot be created, fewer do
- * the same work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
@@ -2293,8 +2229,6 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and stays
- * where it is. */
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
@@ -2318,8 +2252,6 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   mbi_release(context, pool->workers);
 }
 
-/* Runs the tasks on the pool and the caller. The caller waits only for workers that have
- * joined. If the pool is busy with another thread's call, the caller runs them alone. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
     void *argument) {
   mbi_pool *pool = &context->pool;
@@ -2359,10 +2291,6 @@ MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task
 #endif
 
 /* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
-/* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and finds
- * damage: every step is a bijection of the state, so that no change of a single byte goes
- * unseen. It is no defence against forgery; the cache's directory is (core/files.c). */
-
 MBI_INTERNAL mbi_hash mbi_hash_start(void) {
   mbi_hash hash;
   hash.high = UINT64_C(0x6c62272e07bb0142);
@@ -2372,7 +2300,7 @@ MBI_INTERNAL mbi_hash mbi_hash_start(void) {
 
 MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
   const unsigned char *bytes = (const unsigned char *)data;
-  const uint64_t prime = 0x13b; /* the prime is 2^88 + 0x13b */
+  const uint64_t prime = 0x13b;
   size_t i;
   for (i = 0; i < size; i++) {
     uint64_t below, carry;
@@ -2390,13 +2318,8 @@ MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 }
 
 /* ==== >>core/files.c  directories and files =============================================== */
-/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
-
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Returns why others could put files of theirs into a directory, or NULL if only this user
- * and root can. A directory on the way to the `last` one may be sticky: there, others can
- * neither rename nor remove our files. The owner of a symbolic link chooses where it leads. */
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
@@ -2411,7 +2334,6 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
   return NULL;
 }
 
-/* Replaces the symbolic link path[0..end) by its target. Returns 0 or an errno. */
 MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
@@ -2423,14 +2345,13 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   }
   target[length] = '\0';
   while (target[0] != '/' && end > 0 && path[end - 1] != '/') {
-    end--; /* a relative target begins beside the link */
+    end--;
   }
   end = target[0] == '/' ? 0 : end;
   length = snprintf(path + end, size - end, "%s%s", target, rest);
   return (size_t)length >= size - end ? ENAMETOOLONG : 0;
 }
 
-/* Examines path[0..end). Creates the directory if it is missing and `create` is set. */
 static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
@@ -2441,16 +2362,12 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   if (errno != ENOENT || !create) {
     return errno;
   }
-  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) { /* a umask may have taken too much */
+  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) {
     return errno;
   }
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-/* Walks along the absolute `path`, a buffer of MBI_PATH_SIZE bytes, and replaces its links.
- * With `create` it makes missing directories, but none behind a part that others control.
- * Returns NULL if the directory is safe. Otherwise it cuts `path` to the faulty part and
- * returns what is wrong with it; *error is an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
@@ -2466,7 +2383,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
     fault = mbi_directory_fault(&facts, last);
     if (fault == NULL && S_ISLNK(facts.st_mode)) {
       *error = ++links > MBI_MAX_LINKS ? ELOOP : mbi_link_replace(path, MBI_PATH_SIZE, end);
-      end = *error == 0 ? 1 : end; /* all of the new path */
+      end = *error == 0 ? 1 : end;
     } else if (fault == NULL && !last) {
       end += path[end] == '/';
       end += strcspn(path + end, "/");
@@ -2489,7 +2406,6 @@ MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size
   return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
-/* Writes the absolute path without symbolic links. */
 MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   char buffer[PATH_MAX];
   if (realpath(path, buffer) == NULL) {
@@ -2502,9 +2418,6 @@ MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t 
   return 0;
 }
 
-/* Reads a whole regular file that this user owns and others cannot write, and updates its
- * time for mbi_directory_trim. Returns EINVAL if it is another kind of file, exceeds
- * `limit` bytes, or shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
     void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -2543,13 +2456,12 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would
- * exceed RLIMIT_FSIZE, which the system answers with a deadly signal. */
 MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      *length + size > (uint64_t)limit.rlim_cur) { return EFBIG;
+      *length + size > (uint64_t)limit.rlim_cur) {
+    return EFBIG;
   }
   while (done < size) {
     const ssize_t put = write(file, (const char *)data + done, size - done);
@@ -2563,8 +2475,6 @@ MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, s
   return 0;
 }
 
-/* Creates a new file in `directory` under an unpredictable name and writes its path to
- * `path`. */
 MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
     int *file) {
   int attempt, error = EEXIST;
@@ -2575,7 +2485,7 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     hash = mbi_hash_add(hash, &now, sizeof now);
     hash = mbi_hash_add(hash, &process, sizeof process);
-    hash = mbi_hash_add(hash, &path, sizeof path); /* another stack in every thread */
+    hash = mbi_hash_add(hash, &path, sizeof path);
     hash = mbi_hash_add(hash, &attempt, sizeof attempt);
     if ((size_t)snprintf(path, size, "%s/" MBI_TEMPORARY "%016" PRIx64, directory,
         hash.high ^ hash.low) >= size) {
@@ -2587,8 +2497,6 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-/* Writes the pieces to `directory`/`name`: all or nothing, even if other processes write
- * there. */
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
     const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
@@ -2601,7 +2509,7 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   if (error != 0) {
     return error;
   }
-  if (fchmod(file, 0600) != 0) { /* a umask may have taken too much */
+  if (fchmod(file, 0600) != 0) {
     error = errno;
   }
   for (i = 0; i < count && error == 0; i++) {
@@ -2622,14 +2530,11 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   return error;
 }
 
-/* Removes a file. A missing file is no error. */
 MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* ---- Keeping a directory small ---------------------------------------------------------- */
-
-typedef struct mbi_aged { /* one file of a directory */
+typedef struct mbi_aged {
   struct timespec used;
   int64_t bytes;
   char name[64];
@@ -2646,7 +2551,6 @@ static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Makes sure that the list can take one more file; doubles a full list. */
 static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
     size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
@@ -2667,8 +2571,6 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-/* Lists the regular files named *suffix, and removes left-over temporaries. A time in the
- * future counts as the oldest: a wrong clock would otherwise keep the file forever. */
 static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
     mbi_aged **files, size_t *count) {
   const struct dirent *entry;
@@ -2707,9 +2609,6 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-/* Removes the files named *suffix that were unused for longest until the rest holds at most
- * `cap` bytes, and temporaries of dead writers. Other processes may do the same
- * concurrently. */
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
@@ -2738,10 +2637,6 @@ MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
   return error;
 }
 
-/* ---- Finding libraries ------------------------------------------------------------------ */
-
-/* Writes a shell pattern that only `text` matches. Returns its length, or `size` if it is
- * too long. */
 MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
@@ -2757,8 +2652,6 @@ MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size)
   return length;
 }
 
-/* Calls `take` for each existing file that matches a shell pattern, in order, until it
- * returns nonzero. Returns the last result. */
 MBI_INTERNAL int mbi_files_matching(const char *pattern,
     int (*take)(void *user, const char *path), void *user) {
   glob_t found;
@@ -2774,15 +2667,12 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-/* Writes the path where the loader found an open library, or "" if it is not known. */
 MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-/* Keeps a library in memory after its last close: for libraries that own threads, exit
- * handlers or memory, or take long to load. */
 MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
@@ -2792,10 +2682,6 @@ MBI_INTERNAL void mbi_library_keep(void *library) {
 }
 
 /* ==== >>core/user_files.c  files that the user names ====================================== */
-/* Files that the user names. Results are 0 or an errno where nothing else is said. */
-
-/* Opens a file for reading. *size is 0 if it is not known: for pipes and files that the
- * kernel makes up. */
 MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
@@ -2817,8 +2703,6 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* Reads from the descriptor that `user` points to, as a merbit_read_callback. -1 leaves
- * errno. */
 MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
@@ -2832,14 +2716,12 @@ MBI_INTERNAL void mbi_file_close(int file) {
   (void)close(file);
 }
 
-/* Writes to the mbi_replacement `user`, as a merbit_write_callback. Nonzero leaves errno. */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
 }
 
-/* Follows links from the path to the target. Returns ENOENT if there is none yet. */
 static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   int links, error = 0;
   if (strlen(path) >= sizeof r->target) {
@@ -2860,8 +2742,6 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Creates the temporary beside the target, with the target's permissions if it exists. The
- * target must be a regular file that the user may write; a device or a pipe gives ENOTSUP. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
@@ -2890,13 +2770,11 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
     error = r->file < 0 ? errno : 0;
   }
   if (error == 0 && exists) {
-    (void)fchmod(r->file, facts.st_mode & 0777); /* refused by some file systems: no harm */
+    (void)fchmod(r->file, facts.st_mode & 0777);
   }
   return error;
 }
 
-/* Ends a replacement. If `error` is 0 the temporary takes the target's place, otherwise it
- * is removed. Returns `error` or the errno of a failure. */
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
@@ -2921,12 +2799,11 @@ MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-/* The embedded kernel texts: how many, and a hash of all that is part of a cubin's key. */
 #define MBI_SOURCES 101
 #define MBI_KERNEL_HASH "5ccb454ec88ddff67e8c8c83ad13aac6c7a7e7a3d3e4441f12e334f5ce705275"
 
 typedef struct mbi_source {
-  const char *name; /* as kernels include it */
+  const char *name;
   const char *const *pieces;
 } mbi_source;
 
@@ -2938,15 +2815,12 @@ struct merbit_buffer {
   void *pointer;
 };
 
-/* Results that the library tells apart (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_NVRTC_OUT_OF_MEMORY 1
 
-/* Versions of the driver, 1000 * major + 10 * minor. */
 #define MBI_CUDA_DRIVER_OLDEST 11000
-#define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
+#define MBI_CUDA_DRIVER_DEPENDENT 12030
 
-/* Where a CUDA toolkit has its libraries. */
 #if defined(__aarch64__)
 #define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
 #else
@@ -2955,63 +2829,57 @@ struct merbit_buffer {
 typedef struct mbi_nvrtc_search {
   merbit_context *context;
   int tried;
-  char places[160];  /* the first ones */
-  char refused[192]; /* the last library that was there but did not do, and why */
+  char places[160];
+  char refused[192];
 } mbi_nvrtc_search;
 
-#define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
-#define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
+#define MBI_POINTER_MEMORY_TYPE 2
+#define MBI_FUNCTION_DYNAMIC_SHARED 8
 #define MBI_SHARED_WITHOUT_ASKING 49152
-/* CUlaunchAttributeID: programmatic stream serialization */
 #define MBI_LAUNCH_ATTRIBUTE_DEPENDENT 6
 
-#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
+#define MBI_DEVICE_PART 256
 
-/* How a kernel is launched. */
 enum {
-  MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT, /* it may start while what is before it in the stream ends, for it calls
-                      mbk_await before it touches what that may still write or read */
-  MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
-};
+  MBI_LAUNCH_PLAIN, MBI_LAUNCH_DEPENDENT, MBI_LAUNCH_COOPERATIVE };
 
 #define MBI_CACHE_FORMAT 1
 #define MBI_CACHE_SUFFIX ".merbit"
-#define MBI_CACHE_LARGEST ((uint64_t)1 << 30) /* bytes; no larger entry is read or written */
+#define MBI_CACHE_LARGEST ((uint64_t)1 << 30)
 typedef struct mbi_cache_head {
   char magic[8];
   uint64_t format;
   uint64_t key_size;
   uint64_t image_size;
-  mbi_hash checksum; /* of the fields above, key and image */
+  mbi_hash checksum;
 } mbi_cache_head;
 
 #ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#define MBI_LOADED_IDLE 32
 #endif
-typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+typedef struct mbi_loaded {
   struct mbi_loaded *next;
-  char *key; /* as the cubin cache has it */
+  char *key;
   size_t key_size;
-  void *module; /* CUmodule */
+  void *module;
   int64_t users;
 } mbi_loaded;
 
-typedef struct mbi_preamble { /* all zero is empty */
+typedef struct mbi_preamble {
   char text[8192];
   size_t length;
-  int overflow; /* a line did not fit; mbi_program_create refuses */
+  int overflow;
 } mbi_preamble;
 #define MBI_MAIN_NAME "merbit_program.cu"
 #define MBI_PREAMBLE_NAME "merbit_preamble.h"
-#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC known to have the option */
+#define MBI_NO_SOURCE_INCLUDE 11070
 typedef struct mbi_target {
   char architecture[48];
   const char *options[3];
   int count;
-  int ptx; /* NVRTC does not know this GPU: the driver compiles the rest */
+  int ptx;
 } mbi_target;
-typedef struct mbi_texts { /* the files that NVRTC sees, by name */
+typedef struct mbi_texts {
   const char *names[MBI_SOURCES + 1];
   const char *texts[MBI_SOURCES + 1];
   char *owned[MBI_SOURCES];
@@ -3019,9 +2887,6 @@ typedef struct mbi_texts { /* the files that NVRTC sees, by name */
 
 #endif
 
-/* The CUDA driver, opened at run time: its function table. */
-
-/* Returns the text of a CUDA result. A broken driver may have none. */
 MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
     mbi_curesult result) {
   const char *text = NULL;
@@ -3044,7 +2909,6 @@ MBI_INTERNAL void mbi_driver_close(mbi_driver *driver) {
   memset(driver, 0, sizeof *driver);
 }
 
-/* Loads the driver's functions. Returns the name of the first one that is missing, or NULL. */
 MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver) {
   if (!mbi_library_function(driver->library, "cuInit", &driver->init, sizeof driver->init)) {
     return "cuInit";
@@ -3186,7 +3050,6 @@ MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver) {
   return NULL;
 }
 
-/* Opens libcuda and initialises it. On failure the caller runs mbi_driver_close. */
 MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
   mbi_driver *driver = &context->device.driver;
   const char *missing;
@@ -3202,8 +3065,7 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
     return mbi_fail(context, MERBIT_NO_DEVICE, "the NVIDIA driver is too old: it lacks %s; "
         "install one that supports CUDA 11", missing);
   }
-  mbi_library_keep(
-      driver->library); /* others in the process may count on what cuInit sets up */
+  mbi_library_keep(driver->library);
   result = driver->init(0);
   if (result != 0) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
@@ -3214,28 +3076,21 @@ MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
 }
 
 /* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ======================== */
-/* NVRTC, opened at run time: its function table, where it is looked for, its answers. */
-
-#define MBI_NVRTC_NEWEST 13 /* the newest major version known to this header */
+#define MBI_NVRTC_NEWEST 13
 #define MBI_NVRTC_OLDEST 11
 
-/* Directories to look in, as shell patterns behind the value of a variable, if one is named.
- * pip's wheels of CUDA 11 and 12 lie in nvidia/cuda_nvrtc/lib, later ones in nvidia/cu13/lib.
- */
 static const struct {
   const char *variable;
   const char *pattern;
 } mbi_nvrtc_places[] = {
-    {"CUDA_HOME", "/lib64"}, {"CUDA_HOME", MBI_CUDA_TARGET},
-    {"CUDA_PATH", "/lib64"}, {"CUDA_PATH", MBI_CUDA_TARGET},
-    {NULL, "/usr/local/cuda/lib64"},
+    {"CUDA_HOME", "/lib64"}, {"CUDA_HOME", MBI_CUDA_TARGET}, {"CUDA_PATH", "/lib64"},
+    {"CUDA_PATH", MBI_CUDA_TARGET}, {NULL, "/usr/local/cuda/lib64"},
     {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"},
     {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"},
     {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/cu*/lib"},
     {NULL, "/usr/local/lib/python3*/site-packages/nvidia/cu*/lib"},
     {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"},
-};
+    {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"}, };
 
 MBI_INTERNAL void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
   mbi_library_close(nvrtc->library);
@@ -3298,10 +3153,8 @@ MBI_INTERNAL const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   return NULL;
 }
 
-/* Returns the highest architecture up to `capability` (90 is 9.0) that this NVRTC compiles
- * for, or 0. */
 MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
-  int list[256]; /* NVRTC 13 knows 12 */
+  int list[256];
   int count = 0, best = 0, i;
   if (nvrtc->get_num_archs(&count) != 0 || count < 0 ||
       (size_t)count > sizeof list / sizeof list[0] || nvrtc->get_archs(list) != 0) {
@@ -3315,8 +3168,6 @@ MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) 
   return best;
 }
 
-/* Logs why a library is refused and closes it. `path` is NULL if `why` begins with it.
- * Returns 0. */
 static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
   (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
       path != NULL ? ": " : "", why);
@@ -3325,7 +3176,6 @@ static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const ch
   return 0;
 }
 
-/* Accepts the open library at `path` if it has all functions and compiles for the device. */
 static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   mbi_device *device = &search->context->device;
   mbi_nvrtc *nvrtc = &device->nvrtc;
@@ -3347,12 +3197,11 @@ static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   }
   nvrtc->version = major * 1000 + minor * 10;
   mbi_library_path(nvrtc->library, nvrtc->path, sizeof nvrtc->path);
-  mbi_library_keep(nvrtc->library); /* it loses memory with every load, which takes 8 ms */
+  mbi_library_keep(nvrtc->library);
   mbi_log(search->context, "NVRTC %d.%d: %s", major, minor, nvrtc->path);
   return 1;
 }
 
-/* Tries a library that exists or that was asked for by name. */
 static int mbi_nvrtc_try(void *user, const char *path) {
   mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
@@ -3371,7 +3220,6 @@ static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   search->tried++;
 }
 
-/* Tries one library name, first by the loader's path and then in every place. */
 MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   size_t i;
@@ -3402,11 +3250,9 @@ MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) 
   return 0;
 }
 
-/* Tries one major version. The driver's own comes first, then older ones, whose cubins it
- * loads too, then newer ones. */
 static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
-  if (major == 11) { /* 11.2 to 11.8 share a name; before, functions are missing */
+  if (major == 11) {
     return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
   }
   (void)snprintf(name, sizeof name, "libnvrtc.so.%d", major);
@@ -3430,8 +3276,6 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   return mbi_nvrtc_try_name(search, "libnvrtc.so");
 }
 
-/* Opens NVRTC into context->device. If `path` or MERBIT_NVRTC names a library, no other is
- * tried. It must compile for the device, if one is open. */
 MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
@@ -3457,8 +3301,6 @@ MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *p
       search.refused);
 }
 
-/* ---- Its answers ------------------------------------------------------------------------ */
-
 MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
     const char *main_file) {
   const char *text;
@@ -3472,7 +3314,6 @@ MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result, 
       text != NULL ? text : "no text", result);
 }
 
-/* Returns the compiler's log, terminated, or NULL if it is not available. */
 MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   size_t size = 0;
@@ -3491,7 +3332,6 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-/* Logs the compiler's output line by line, and copies its first error, else its first line. */
 MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
     size_t size) {
   int found = 0;
@@ -3514,43 +3354,35 @@ MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char 
 }
 
 /* ==== >>jit/device.c  one device: context, errors ========================================= */
-/* The GPU of a context: errors, properties, opening and closing. */
-
-#define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
+#define MBI_ATTRIBUTE_MULTIPROCESSORS 16
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 
-/* ---- Errors ----------------------------------------------------------------------------- */
-
-/* Returns whether a CUDA result is fatal: every later call on the context fails, or nothing
- * that it computes can be trusted. */
 MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
-  case 4:   /* DEINITIALIZED */
-  case 214: /* ECC_UNCORRECTABLE */
-  case 220: /* NVLINK_UNCORRECTABLE */
-  case 226: /* CONTAINED */
-  case 700: /* ILLEGAL_ADDRESS */
-  case 702: /* LAUNCH_TIMEOUT */
-  case 709: /* CONTEXT_IS_DESTROYED */
-  case 710: /* ASSERT */
-  case 714: /* HARDWARE_STACK_ERROR */
-  case 715: /* ILLEGAL_INSTRUCTION */
-  case 716: /* MISALIGNED_ADDRESS */
-  case 717: /* INVALID_ADDRESS_SPACE */
-  case 718: /* INVALID_PC */
-  case 719: /* LAUNCH_FAILED */
-  case 999: /* UNKNOWN: a GPU that fell off the bus answers so */
+  case 4:
+  case 214:
+  case 220:
+  case 226:
+  case 700:
+  case 702:
+  case 709:
+  case 710:
+  case 714:
+  case 715:
+  case 716:
+  case 717:
+  case 718:
+  case 719:
+  case 999:
     return 1;
   default:
     return 0;
   }
 }
 
-/* Marks the device as lost if the result is fatal; the first such result is kept. Returns
- * whether it is fatal. */
 MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
   if (!mbi_device_fatal(result)) {
@@ -3565,7 +3397,6 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-/* Returns DEVICE_LOST without a driver call once the context is dead. */
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
@@ -3576,8 +3407,6 @@ MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
       "from it, then make a new one", context->device.name, lost);
 }
 
-/* Turns the CUDA result of `call` into a status. `what` says what was attempted, such as
- * "uploading x". */
 MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
     const char *call, const char *what) {
   const mbi_driver *driver = &context->device.driver;
@@ -3598,15 +3427,12 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
       mbi_driver_error_string(driver, result), advice);
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
-
 static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
   return mbi_device_check(context,
       context->device.driver.device_get_attribute(value, attribute, context->device.ordinal),
       "cuDeviceGetAttribute", "asking for the GPU's properties");
 }
 
-/* Finds the device of the caller's CUcontext. */
 static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_context) {
   mbi_device *device = &context->device;
   void *popped = NULL;
@@ -3636,7 +3462,6 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
       "cuDeviceGet", "choosing a GPU");
 }
 
-/* Reads the GPU's name and properties, which need no CUDA context. */
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
@@ -3674,8 +3499,6 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return status;
 }
 
-/* Fills context->device, whose driver is open. The primary context comes last: it takes
- * longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
     const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -3708,9 +3531,6 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return status;
 }
 
-/* ---- Calls: all that follow need an entered context ------------------------------------- */
-
-/* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
   MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context,
@@ -3718,8 +3538,6 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
       "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Makes the context current in order to release something. Returns 0 if the context is
- * dead. Reports no failure, which would hide the one that led here. */
 MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
@@ -3741,11 +3559,6 @@ MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void 
       "cuStreamSynchronize", "waiting for the GPU");
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
-
-/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of
- * 2 MB; a page in use saves a plan's first such array 50 to 100 microseconds. Failure does
- * no harm. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {
@@ -3764,8 +3577,6 @@ static void mbi_device_release_sources(merbit_context *context) {
   }
 }
 
-/* Opens driver, device, NVRTC and CUDA context. On failure the caller runs
- * mbi_device_close. */
 MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
     const merbit_context_desc *desc) {
   MBI_TRY(mbi_driver_open(context));
@@ -3786,8 +3597,6 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context) {
 }
 
 /* ==== >>jit/memory.c  GPU memory ========================================================== */
-/* GPU memory: allocations and their parts, copies. In an entered context. */
-
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
 }
@@ -3796,21 +3605,12 @@ MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-/* Returns a part of the allocation at `space` behind `used` bytes, which grow. Arrays made
- * together share an allocation, because each takes the driver as long as ten launches.
- * Divide at 0 first to learn the size. */
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
   return space + at;
 }
 
-/* ---- Arenas ------------------------------------------------------------------------------ */
-
-/* The driver takes 40 to 100 microseconds for each allocation, and more to release it. Memory
- * of short-lived arrays is therefore reused for what the same thread makes next. */
-
-/* Makes this thread allocate from the `bytes` at `at`, as long as they last. */
 MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
     uint64_t bytes) {
   arena->at = at;
@@ -3824,15 +3624,12 @@ MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Stops allocating from the arena. */
 MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena) {
   mbi_mutex_lock(&context->lock);
   arena->open = 0;
   mbi_mutex_unlock(&context->lock);
 }
 
-/* Removes an arena whose parts are no longer used. Returns its address for the caller to
- * release, or 0. */
 MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena) {
   const mbi_devptr at = arena->at;
   mbi_arena **link = &context->device.arenas;
@@ -3848,7 +3645,6 @@ MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *aren
   return at;
 }
 
-/* Allocates from this thread's arenas. Returns 0 if none has enough space. */
 static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   mbi_devptr address = 0;
   mbi_arena *arena;
@@ -3865,7 +3661,6 @@ static mbi_devptr mbi_arena_take(merbit_context *context, uint64_t bytes) {
   return address;
 }
 
-/* Returns whether an array lies in an arena and is therefore not released by itself. */
 static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
   const mbi_arena *arena;
   int holds = 0;
@@ -3877,9 +3672,6 @@ static int mbi_arena_holds(merbit_context *context, mbi_devptr address) {
   return holds;
 }
 
-/* ---- Allocations ------------------------------------------------------------------------- */
-
-/* Allocates GPU memory. `what` is a noun for the message. Success never gives address 0. */
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   char attempt[128];
@@ -3897,8 +3689,6 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
   return status;
 }
 
-/* Allocates `count` arrays in one allocation. Releasing the first array releases all. Other
- * arrays of 0 bytes are at address 0, as all are after a failure. */
 MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
     int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
@@ -3920,15 +3710,12 @@ MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, co
   return status;
 }
 
-/* Releases GPU memory. A dead context's memory is gone with it. */
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0 && !mbi_arena_holds(context, address)) {
     (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }
 }
 
-/* Uploads behind work on the default stream and waits: cuMemcpyHtoD may return while the
- * last piece is still on its way, and other streams would not wait for it. */
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
     const void *source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3950,7 +3737,6 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
       "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-/* Copies within GPU memory; complete on return. */
 MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes) {
   merbit_status status = mbi_device_alive(context);
@@ -3962,7 +3748,6 @@ MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr t
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* Enqueues a copy within GPU memory. */
 MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes, void *stream) {
   const merbit_status status = mbi_device_alive(context);
@@ -3985,10 +3770,6 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
       "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Returns 1 if the GPU can read the pointer (device, managed or pinned memory), 0 for a
- * plain host pointer. Without an answer of the driver it returns 1, so that the next call
- * reports the reason. The plural query is used because the driver calls a host pointer an
- * error for a single attribute. */
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;
@@ -4004,11 +3785,6 @@ MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
 }
 
 /* ==== >>jit/launch.c  launches of kernels ================================================= */
-/* Launches of kernels, in an entered context. */
-
-/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves
- * all that a block may have, because plans that need different amounts may share it. `name`
- * is for the message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
     const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
@@ -4029,13 +3805,12 @@ MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, vo
       "cuFuncSetAttribute", attempt);
 }
 
-/* Launches a kernel. *call is the name of the driver's function. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
     unsigned threads, unsigned shared_bytes, void *stream,
     const void *arguments, int how, const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
-  void *parameter = (void *)(uintptr_t)arguments; /* the only one */
+  void *parameter = (void *)(uintptr_t)arguments;
   if (how == MBI_LAUNCH_COOPERATIVE) {
     *call = "cuLaunchCooperativeKernel";
     return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
@@ -4061,8 +3836,6 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
-/* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
- * blocks. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments, int how) {
@@ -4096,8 +3869,6 @@ MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *func
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
-/* Each kernel file as it stands in templates/, without comments, in pieces that every compiler
- * accepts. */
 static const char *const mbi_source_jit_device_cuh[] = {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n"
 "#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#define MBK_KERNEL extern \"C\" __global__ void\n"
@@ -8724,9 +8495,6 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
 };
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
-/* One file per compiled program: head, full key, image. It is written whole under another name
- * and renamed, by any number of processes at once, never locked; whatever is not exactly right
- * on reading is a miss. Errors of the disk are counted and otherwise ignored. */
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -8748,8 +8516,6 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-/* Writes the wished directory of entries to `buffer` and returns it, or NULL after
- * switching the cache off with a reason. */
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
     char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
@@ -8780,8 +8546,6 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-/* Chooses, creates and examines the directory. Never fails: without one there is no disk
- * cache. */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
@@ -8810,8 +8574,6 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-/* Returns whether the directory is still safe: others may have got access, or removed it
- * and made it anew. */
 static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
@@ -8825,7 +8587,6 @@ static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-/* Writes an entry's file name, a hash of the key. */
 static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
@@ -8853,7 +8614,6 @@ MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, con
   return head;
 }
 
-/* Returns whether `entry` is exactly what would be stored for this key. */
 static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   mbi_cache_head head;
@@ -8864,7 +8624,6 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-/* Removes the entry of a key: it is damaged, or the driver refuses its image. */
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
@@ -8878,7 +8637,6 @@ MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_
   }
 }
 
-/* Returns 1 and the image, which the caller releases, or 0 if there is none. */
 MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
     void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
@@ -8911,7 +8669,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
     mbi_cache_error(context, "trust the contents of", path, EINVAL);
   }
   if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
-    mbi_cache_drop(context, key, key_size); /* damaged; or a link, a FIFO or a socket */
+    mbi_cache_drop(context, key, key_size);
   }
   return 0;
 }
@@ -8947,10 +8705,6 @@ MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size
 }
 
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
-/* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
- * form loads nothing. */
-
-/* Unloads a module. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
     (void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
@@ -8962,7 +8716,6 @@ static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry);
 }
 
-/* Returns a loaded program with one more user, or NULL if it is not loaded. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
     size_t key_size) {
   mbi_loaded **at, *found;
@@ -8983,8 +8736,6 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-/* Shares `module` under `key`, which the entry takes over. Returns NULL and changes nothing
- * if memory is short. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
     void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
@@ -9001,7 +8752,6 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-/* Unloads unused programs except the `keep` used last. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
@@ -9024,8 +8774,6 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-/* Drops one user. A CUcontext of the caller's may end before ours, so nothing stays loaded
- * there. */
 MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
@@ -9033,13 +8781,12 @@ MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
 }
 
-/* Unloads all programs before the device is closed. */
 MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
   }
-  while (context->loaded != NULL) { /* gone with a dead context */
+  while (context->loaded != NULL) {
     mbi_loaded *next = context->loaded->next;
     mbi_loaded_free(context, context->loaded);
     context->loaded = next;
@@ -9047,10 +8794,6 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
-/* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
-
-/* ---- Preamble: the #defines of one specialisation --------------------------------------- */
-
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
     const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
@@ -9070,8 +8813,6 @@ MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *na
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);
 }
-
-/* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, mbi_target *target) {
@@ -9093,14 +8834,11 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
       target->ptx ? "compute" : "sm", known);
   target->options[0] = target->architecture;
   target->options[1] = "--std=c++14";
-  target->options[2] = "--no-source-include"; /* nothing but embedded files */
+  target->options[2] = "--no-source-include";
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
   return MERBIT_OK;
 }
 
-/* ---- Key: all that the image depends on, each field behind its length ------------------- */
-
-/* Returns the key of a program, or NULL if memory is short. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target, size_t *size) {
   const char *fields[10];
@@ -9116,7 +8854,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   fields[count++] = main_file;
   fields[count++] = preamble->text;
   fields[count++] = version;
-  for (i = 0; i < target->count; i++) { /* the first names the architecture */
+  for (i = 0; i < target->count; i++) {
     fields[count++] = target->options[i];
   }
   for (i = 0; i < count; i++) {
@@ -9131,8 +8869,6 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   return key;
 }
 
-/* ---- Compilation ------------------------------------------------------------------------ */
-
 MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
   for (i = 0; i < MBI_SOURCES; i++) {
@@ -9140,7 +8876,6 @@ MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   }
 }
 
-/* Joins the pieces of every embedded file. On failure the caller runs mbi_texts_release. */
 MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
     const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
@@ -9171,8 +8906,6 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Writes program text, log and image to MERBIT_DUMP, under the cache's name. Ignores
- * failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target,
     const char *log, const void *image, size_t size) {
@@ -9208,7 +8941,6 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   }
 }
 
-/* Copies the cubin, or the PTX, of a compiled program. */
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
@@ -9217,7 +8949,8 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
       ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file);
   if (status == MERBIT_OK && (*size == 0 || *size > MBI_CACHE_LARGEST)) {
     status = mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
-        *size, main_file); }
+        *size, main_file);
+  }
   if (status == MERBIT_OK) {
     status = mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image);
   }
@@ -9234,7 +8967,6 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles a program that NVRTC has created. */
 MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
     const char *main_file, const mbi_preamble *preamble,
     const mbi_target *target, void **image, size_t *size) {
@@ -9258,8 +8990,6 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither
- * driver nor GPU. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
@@ -9286,10 +9016,6 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   return status;
 }
 
-/* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
-
-/* Loads a cached image. If the driver refuses it, `module` stays NULL and the entry is
- * removed. */
 static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
     size_t key_size, mbi_program *program) {
   void *image;
@@ -9328,7 +9054,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
         "cuModuleLoadData", "loading a compiled program");
     program->load_seconds = mbi_seconds() - start - program->compile_seconds;
   }
-  if (status == MERBIT_OK) { /* only what the driver has accepted */
+  if (status == MERBIT_OK) {
     mbi_cache_store(context, key, key_size, image, size);
   } else {
     program->module = NULL;
@@ -9337,8 +9063,6 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-/* Makes a specialisation of `main_file` for mbi_program_kernel. The CUDA context must be
- * current. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
@@ -9396,7 +9120,6 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-/* Destroys a program, which may be all zero. A dead context's modules are gone with it. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
@@ -9407,8 +9130,6 @@ MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *prog
 }
 
 /* ==== >>jit/context.c  contexts =========================================================== */
-/* Contexts: creation, reference counts, the choice of a side, information. */
-
 MBI_INTERNAL void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;
@@ -9431,8 +9152,6 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-/* Chooses the side. CUDA needs a driver, a device and NVRTC; AUTO keeps the reason why it
- * took the CPU. */
 static merbit_status mbi_context_choose_side(merbit_context *context,
     const merbit_context_desc *desc) {
   merbit_status status;
@@ -9455,7 +9174,6 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Prints a log line. Installed by MERBIT_LOG if the descriptor has no callback. */
 static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);
@@ -9570,8 +9288,6 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 }
 
 /* ==== >>jit/buffer.c  vectors where the context computes ================================== */
-/* Public buffers: memory where the context computes. */
-
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
     merbit_buffer **buffer) {
   merbit_buffer *made;
@@ -9613,7 +9329,6 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Checks that [offset, offset + bytes) lies inside the buffer, for both directions. */
 static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
     const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {
@@ -9706,65 +9421,59 @@ typedef struct mbi_c128 {
 
 struct merbit_matrix {
   merbit_context *context;
-  int64_t references; /* the user, and what was made from its view */
-  merbit_view view; /* CSR or BSR, host, base 0, 32-bit columns; its arrays are the matrix's */
-  void *memory;     /* that holds all of them; NULL: each is an allocation */
+  int64_t references;
+  merbit_view view;
+  void *memory;
 };
 
-#define MBI_TYPE_NAME 24 /* bytes */
+#define MBI_TYPE_NAME 24
 
-#define MBI_BLOCK_MOST 64 /* rows or columns of a block */
+#define MBI_BLOCK_MOST 64
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
-#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
+#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1)
 
-#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
+#define MBI_SHORT_ROW 32
 
 typedef struct mbi_build {
   merbit_context *context;
   const merbit_view *from;
-  const void *major, *minor; /* index arrays that become rows and columns, where there are */
-  int walk;     /* transposed CSR: the column of an entry is the row it stands in */
-  void *places; /* where each entry was, for those who ask: of place_type */
+  const void *major, *minor;
+  int walk;
+  void *places;
   merbit_index_type place_type;
-  merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
-  int64_t *row_ptr;        /* the arrays of `to` */
-  int32_t *narrow_row_ptr; /* takes the place of row_ptr at the end */
+  merbit_view to;
+  int64_t *row_ptr;
+  int32_t *narrow_row_ptr;
   int32_t *col_ind;
   void *values;
   int tasks;
-  void *cursors; /* per task and row: where the next entry goes; 32 bits if they do */
-  void *scratch; /* of the radix sort: values, then columns */
+  void *cursors;
+  void *scratch;
   int32_t *scratch_columns;
-  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row out of order */
-  int duplicates[MBI_MAX_THREADS];  /* per task: has it met some */
+  int64_t longest[MBI_MAX_THREADS];
+  int duplicates[MBI_MAX_THREADS];
 } mbi_build;
 
-/* Blocks in host memory, as a product reads them. */
 typedef struct mbi_bsr {
-  merbit_view view;      /* MERBIT_BSR */
-  const uint64_t *masks; /* mask_words for each block: bit k says that its k-th value is an
-                            entry; NULL: all that lie inside the matrix are */
-  int mask_words;        /* 0 without masks */
-  int64_t entries;       /* of the matrix */
-  void *memory;          /* that holds what is not the user's */
+  merbit_view view;
+  const uint64_t *masks;
+  int mask_words;
+  int64_t entries;
+  void *memory;
 } mbi_bsr;
-/* What is no entry becomes a zero, and with masks that is told; where a product reads them they
- * count among the bytes that a shape moves. */
 enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
 typedef struct mbi_blocking {
   const merbit_view *csr;
   mbi_bsr *bsr;
   int tasks;
-  int64_t
-      blocks[MBI_MAX_THREADS]; /* per task; before the second pass: where its first one goes */
-  int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
+  int64_t blocks[MBI_MAX_THREADS];
+  int64_t inside[MBI_MAX_THREADS];
 } mbi_blocking;
 
-#define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
+#define MBI_SHAPE_CANDIDATES 70
 #define MBI_SHAPE_FINALISTS 3
-/* Entries to look at for each candidate, about, and rows of a window. */
 #ifndef MBI_SHAPE_ENTRIES
 #define MBI_SHAPE_ENTRIES (1 << 18)
 #endif
@@ -9772,61 +9481,55 @@ typedef struct mbi_blocking {
 #define MBI_SHAPE_WINDOW 256
 #endif
 
-/* How a view becomes a CSR. */
-#define MBI_BUILD_TRANSPOSE 1 /* rows become columns */
-#define MBI_BUILD_KEEP 2 /* duplicates stay, beside each other in the order of the arrays */
+#define MBI_BUILD_TRANSPOSE 1
+#define MBI_BUILD_KEEP 2
 
 typedef struct mbi_graph {
   merbit_context *context;
-  merbit_view csr; /* host, 32-bit columns */
+  merbit_view csr;
   int64_t rows;
-  int base;        /* of the columns of mbi_graph_row */
-  int32_t *degree; /* neighbours, the vertex itself left out */
-  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
+  int base;
+  int32_t *degree;
+  int64_t *starts;
   int32_t *columns;
-  int32_t *scratch; /* for sorting long rows */
+  int32_t *scratch;
   int tasks;
-  int64_t
-      found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
-  int uneven[MBI_MAX_THREADS]; /* by task: has it met what makes it another graph */
+  int64_t found[MBI_MAX_THREADS];
+  int uneven[MBI_MAX_THREADS];
 } mbi_graph;
 
-#define MBI_ORDER_SEARCHES 8 /* of a component; meshes take 3 or 4 */
+#define MBI_ORDER_SEARCHES 8
 
 typedef struct mbi_permute {
   merbit_context *context;
   const merbit_view *from;
-  const int32_t *order;            /* order[new] = old */
-  int32_t *inverse;                /* inverse[old] = new */
-  merbit_view to;                  /* base 0, columns ascending in each row */
-  void *row_ptr, *values, *places; /* places[k]: where entry k was; of to.offset_type */
+  const int32_t *order;
+  int32_t *inverse;
+  merbit_view to;
+  void *row_ptr, *values, *places;
   int32_t *col_ind;
-  uint64_t *keys; /* twice as many as entries of the tasks' longest rows */
+  uint64_t *keys;
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
-/* What entries, and their mirror images, are of the values given. */
 typedef struct mbi_symmetry_signs {
   int direct, mirror;
 } mbi_symmetry_signs;
 
-typedef struct mbi_strip { /* the rows of one block row on their way */
+typedef struct mbi_strip {
   const int32_t *col_ind;
   int rows, base;
-  uint32_t next[MBI_BLOCK_MOST]; /* the column where each stands, counted from 0 */
+  uint32_t next[MBI_BLOCK_MOST];
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 
-/* Sorts a row by columns; the two scratch arrays are as long as the row: matrix/row_sort.c. */
 typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
     int32_t *scratch_columns, void *scratch_values);
 
 #endif
-
-/* Types of values: names, sizes, kinds, and the values of 16-bit floats. */
 
 MBI_INTERNAL const char *const mbi_type_names[] = {
     "MERBIT_TYPE_DEFAULT", "MERBIT_F64", "MERBIT_F32", "MERBIT_F16", "MERBIT_BF16",
@@ -9836,7 +9539,6 @@ MBI_INTERNAL int mbi_type_known(merbit_type type) {
   return (int)type >= 0 && (size_t)type < sizeof mbi_type_names / sizeof mbi_type_names[0];
 }
 
-/* Returns the name of a type; of a number that is none, the number, written to `text`. */
 MBI_INTERNAL const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
   if (mbi_type_known(type)) {
     return mbi_type_names[type];
@@ -9845,7 +9547,6 @@ MBI_INTERNAL const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME
   return text;
 }
 
-/* Returns the bytes of one element. */
 MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
   switch (type) {
   case MERBIT_F16:
@@ -9856,16 +9557,14 @@ MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
   case MERBIT_C128:
     return sizeof(mbi_c128);
   default:
-    return sizeof(double); /* F64, what means it, and C64 */
+    return sizeof(double);
   }
 }
 
-/* Returns whether every method and every form of a matrix takes the type. */
 MBI_INTERNAL int mbi_type_plain(merbit_type type) {
   return type == MERBIT_F64 || type == MERBIT_F32;
 }
 
-/* Returns whether the type is too short for sums. */
 MBI_INTERNAL int mbi_type_short(merbit_type type) {
   return type == MERBIT_F16 || type == MERBIT_BF16;
 }
@@ -9874,7 +9573,6 @@ MBI_INTERNAL int mbi_type_complex(merbit_type type) {
   return type == MERBIT_C64 || type == MERBIT_C128;
 }
 
-/* Returns whether alpha or beta is zero; for complex numbers, both parts. */
 MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
   const float *const single = (const float *)scalar;
   const double *const wide = (const double *)scalar;
@@ -9890,17 +9588,15 @@ MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
   }
 }
 
-/* Returns the value of an f16. No float on the way is subnormal, because a program may have
- * set the processor to flush those to zero. */
 MBI_INTERNAL float mbi_f16_value(uint16_t half) {
   const uint32_t size = half & 0x7fff;
-  float value = (float)size * 5.9604644775390625e-8f; /* 2^-24: what subnormals count */
+  float value = (float)size * 5.9604644775390625e-8f;
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
-  if (size >= 0x0400) { /* the exponents' biases are 15 and 127 */
+  if (size >= 0x0400) {
     bits = (size << 13) + (112u << 23);
   }
-  if (size >= 0x7c00) { /* Inf and NaN */
+  if (size >= 0x7c00) {
     bits |= 0x7f800000u;
   }
   bits |= (uint32_t)(half & 0x8000) << 16;
@@ -9916,24 +9612,19 @@ MBI_INTERNAL float mbi_bf16_value(uint16_t half) {
 }
 
 /* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
-/* Access to a view's arrays, and equal shares of its rows or entries for tasks. */
-
 MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-/* Returns a view's value type; DEFAULT means F64. */
 MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
-/* Returns the number of values that a view holds. */
 MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
   return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
       : view->nnz;
 }
 
-/* Returns one entry of an array of either width. In loops the branch is always predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
       : ((const int64_t *)array)[i];
@@ -9947,20 +9638,16 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
-/* Returns the first item of `task` where `count` items are dealt to `tasks` evenly and in
- * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-/* Returns the number of tasks worth starting for `count` cheap steps. */
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* Returns the row (from 0) that holds `entry` of a valid CSR view, 0 <= entry < nnz. */
 MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
@@ -9974,19 +9661,15 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-/* Returns the first row of `task` where the rows of a valid CSR view are dealt to `tasks`
- * by their entries. */
 MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0 : task == tasks ? csr->rows
       : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
 
-/* Returns how many blocks of `size` cover `count` rows or columns. */
 MBI_INTERNAL int64_t mbi_block_count(int64_t count, int size) {
   return count / size + (count % size != 0);
 }
 
-/* Returns a CSR view of the block rows and block columns of a BSR view. */
 MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
   merbit_view frame = *bsr;
   frame.format = MERBIT_CSR;
@@ -9997,8 +9680,6 @@ MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
 }
 
 /* ==== >>matrix/download.c  host copies of device arrays =================================== */
-/* Host copies of a view's device arrays. */
-
 MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
@@ -10006,7 +9687,6 @@ MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *vi
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-/* Copies one device array to the host; NULL stays NULL. */
 MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const void *source,
     int64_t count, size_t size, const void **target) {
   void *copy = NULL;
@@ -10033,8 +9713,6 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-/* Copies a device view whose header is checked. mbi_host_view_release frees it, after a
- * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);
@@ -10071,15 +9749,10 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ====================== */
-/* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they
- * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
- * well. */
-
 MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
 
-/* Returns a symmetry's name for messages and merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_symmetry_name(merbit_symmetry symmetry) {
   static const char *const names[] = {"general", "symmetric", "skew-symmetric", "Hermitian"};
   return names[symmetry];
@@ -10114,7 +9787,6 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the row (from 0) of `entry`. For a CSR, `row` is a row at or before it. */
 MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
   if (view->format == MERBIT_COO) {
     return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
@@ -10125,7 +9797,6 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-/* Returns the row where a walk over entries from `first` begins; first < nnz. */
 MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
@@ -10137,12 +9808,10 @@ MBI_INTERNAL int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
 typedef struct mbi_triangle {
   const merbit_view *view;
   int tasks;
-  int64_t first[MBI_MAX_THREADS][4]; /* per task: its first entry below, on and above the
-                                        diagonal, and there though it must not; nnz: none */
-  int64_t diagonal[MBI_MAX_THREADS]; /* per task: its entries there */
+  int64_t first[MBI_MAX_THREADS][4];
+  int64_t diagonal[MBI_MAX_THREADS];
 } mbi_triangle;
 
-/* Returns whether an entry may not lie on the diagonal. */
 static int mbi_triangle_wrong(const merbit_view *view, int64_t entry) {
   if (view->symmetry != MERBIT_SYMMETRY_HERMITIAN || view->values == NULL) {
     return view->symmetry == MERBIT_SYMMETRY_SKEW;
@@ -10172,8 +9841,6 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* Sets first[kind] to the first entry of each kind, whatever the number of threads. Returns
- * how many lie on the diagonal. */
 MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
     int64_t *first) {
   mbi_triangle t;
@@ -10194,8 +9861,6 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
   return diagonal;
 }
 
-/* Checks that the entries of a host view, whose indices are valid, lie in one triangle. The
- * message names the first that does not; rows and columns are as stored. */
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
     const merbit_view *view) {
   int64_t first[4], bad, row, column;
@@ -10223,8 +9888,6 @@ MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
 }
 
 /* ==== >>matrix/check.c  checks of views and arrays ======================================== */
-/* Checks of views and their arrays, with messages that name the first bad entry. */
-
 MBI_INTERNAL merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
     int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
@@ -10312,7 +9975,6 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Checks everything that needs no reading of an array. */
 MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   if (view == NULL) {
@@ -10338,15 +10000,12 @@ MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const 
 
 typedef struct mbi_scan {
   const void *array;
-  int64_t count;     /* entries to look at */
-  int64_t base, end; /* each must lie in [base, end) */
-  int ordered;       /* and not below its predecessor */
+  int64_t count;
+  int64_t base, end;
+  int ordered;
   int tasks;
-  int64_t first[MBI_MAX_THREADS]; /* per task: its first bad entry, or count */
+  int64_t first[MBI_MAX_THREADS];
 } mbi_scan;
-/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
- * vectorise; a bad one is searched again. Unsigned differences make values below the base
- * huge. */
 static void mbi_scan_task_i32(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int32_t *array = (const int32_t *)scan->array;
@@ -10375,9 +10034,6 @@ static void mbi_scan_task_i32(void *argument, int task) {
   }
 }
 
-/* Finds a task's first bad entry. Chunks are tested without a branch, so that they
- * vectorise; a bad one is searched again. Unsigned differences make values below the base
- * huge. */
 static void mbi_scan_task_i64(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int64_t *array = (const int64_t *)scan->array;
@@ -10406,8 +10062,6 @@ static void mbi_scan_task_i64(void *argument, int task) {
   }
 }
 
-/* Returns the first of `count` entries outside [base, base + width) or, if `ordered`, below
- * its predecessor; `count` if there is none. */
 static int64_t mbi_scan_array(merbit_context *context, const void *array,
     merbit_index_type type, int64_t count, int base, int64_t width, int ordered) {
   mbi_scan scan;
@@ -10417,7 +10071,7 @@ static int64_t mbi_scan_array(merbit_context *context, const void *array,
   scan.base = base;
   scan.end = base + width;
   if (type == MERBIT_INDEX_32 && scan.end > (int64_t)INT32_MAX + 1) {
-    scan.end = (int64_t)INT32_MAX + 1; /* no entry lies beyond; wider differences would wrap */
+    scan.end = (int64_t)INT32_MAX + 1;
   }
   scan.ordered = ordered;
   scan.tasks = mbi_share_tasks(context, count);
@@ -10487,9 +10141,6 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
       of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
-/* Checks every entry of a host view whose header is valid. The message names the first bad
- * entry, whatever the number of threads. Positions and rows count from 0, values are as
- * stored. */
 MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
@@ -10502,8 +10153,6 @@ MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const 
   return mbi_triangle_check(context, view);
 }
 
-/* Sets *host to the view, or to a copy of its device arrays, with header and arrays
- * checked. After success the caller runs mbi_view_from_host. */
 MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status = mbi_view_check_header(context, view);
@@ -10544,8 +10193,6 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 }
 
 /* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
-/* Stable sorts of one row by column, its values with it, if it has any. */
-
 static const double mbi_nothing_f64 = 0;
 
 MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
@@ -10566,8 +10213,6 @@ MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, double *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10637,8 +10282,6 @@ MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, float *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10708,8 +10351,6 @@ MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c64 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10779,8 +10420,6 @@ MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c128 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10850,8 +10489,6 @@ MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int6
   }
 }
 
-/* Sorts a row by bytes, least significant first, for columns below `cols`. The scratch
- * arrays hold a row each. */
 MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, uint16_t *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
@@ -10901,16 +10538,11 @@ static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
   }
 }
 
-/* One for each merbit_type; the scratch arrays hold a row each. */
 MBI_INTERNAL const mbi_row_sorter mbi_row_sorts[] = {
     mbi_row_sort_f64, mbi_row_sort_f64, mbi_row_sort_f32, mbi_row_sort_h16, mbi_row_sort_h16,
     mbi_row_sort_c64, mbi_row_sort_c128, };
 
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
-/* Any host view becomes CSR in three steps: group the entries by row (a stable counting sort,
- * unless they come grouped), sort each row by column (stable, only rows that need it), add up
- * duplicates. */
-
 static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
   return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
 }
@@ -10930,10 +10562,6 @@ static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entr
   }
 }
 
-/* ---- Step 1: group by row ---- */
-
-/* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does
- * not. */
 static int mbi_build_rows_in_order(mbi_build *build) {
   int64_t row = 0, entry;
   for (entry = 0; entry < build->to.nnz; entry++) {
@@ -10978,8 +10606,6 @@ MBI_INTERNAL void mbi_build_count_i32(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
- * stable. */
 MBI_INTERNAL void mbi_build_place_i32(mbi_build *build) {
   int32_t *cursors = (int32_t *)build->cursors;
   int64_t rows = build->to.rows, row;
@@ -11036,8 +10662,6 @@ MBI_INTERNAL void mbi_build_count_i64(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task, which keeps the sort
- * stable. */
 MBI_INTERNAL void mbi_build_place_i64(mbi_build *build) {
   int64_t *cursors = (int64_t *)build->cursors;
   int64_t rows = build->to.rows, row;
@@ -11085,7 +10709,6 @@ MBI_INTERNAL void mbi_build_scatter_i64(void *argument, int task) {
 static merbit_status mbi_build_bucket(mbi_build *build) {
   int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
   int narrow = build->to.nnz <= INT32_MAX;
-  /* Cursors of one task, or no more of them than there are entries. */
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   if (build->tasks > affordable) {
     build->tasks = affordable > 1 ? (int)affordable : 1;
@@ -11122,9 +10745,6 @@ MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ---- Step 2: sort each row by column ---- */
-
-/* Returns -1 if columns are out of order, 0 if they ascend with duplicates, 1 if strictly. */
 MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length) {
   int64_t i;
   int order = 1;
@@ -11157,7 +10777,6 @@ static void mbi_build_inspect_task(void *argument, int task) {
   build->duplicates[task] = duplicates;
 }
 
-/* Sorts a row. `before` is the scratch used by earlier tasks. */
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
   const size_t size = mbi_type_size(build->to.value_type);
   const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
@@ -11198,7 +10817,7 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   if (length == 0) {
     return MERBIT_OK;
   }
-  length += length % 2; /* columns lie behind the values, which may be of 2 bytes */
+  length += length % 2;
   MBI_TRY(mbi_allocate_array(build->context, length, size + sizeof(int32_t),
       "the scratch of a sort by columns", &build->scratch));
   build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)length * size);
@@ -11207,8 +10826,6 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ---- Step 3: add up duplicates ---- */
-/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_f64(mbi_build *build) {
   double *values = (double *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11227,7 +10844,6 @@ static void mbi_build_merge_f64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_f32(mbi_build *build) {
   float *values = (float *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11246,7 +10862,6 @@ static void mbi_build_merge_f32(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_c64(mbi_build *build) {
   mbi_c64 *values = (mbi_c64 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11266,7 +10881,6 @@ static void mbi_build_merge_c64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Adds up duplicates in place: writing never overtakes reading. */
 static void mbi_build_merge_c128(mbi_build *build) {
   mbi_c128 *values = (mbi_c128 *)build->values;
   int64_t row, at = 0, i = 0;
@@ -11286,7 +10900,6 @@ static void mbi_build_merge_c128(mbi_build *build) {
   build->to.nnz = at;
 }
 
-/* Writes ones of a type that is not short. */
 static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   const int parts = mbi_type_complex(type) ? 2 : 1;
   const int single = type == MERBIT_F32 || type == MERBIT_C64;
@@ -11300,7 +10913,6 @@ static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   }
 }
 
-/* Names the duplicate entry of short values, whose sums would lose digits. */
 static merbit_status mbi_build_refuse(const mbi_build *build) {
   int64_t row = 0, i = 1;
   for (; row < build->to.rows; row++) {
@@ -11329,7 +10941,7 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
   if (mbi_type_short(type)) {
     return mbi_build_refuse(build);
   }
-  if (build->values == NULL) { /* duplicates of a pattern count, and so become numbers */
+  if (build->values == NULL) {
     status = mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
         "the values of a matrix", &build->values);
     if (status != MERBIT_OK) {
@@ -11354,9 +10966,6 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
 }
 
 /* ==== >>matrix/expand.c  blocks to CSR ==================================================== */
-/* Blocks become the entries of a CSR, all that lie inside the matrix, in the order of the
- * blocks. The parts of the threads are whole block rows. */
-
 typedef struct mbi_expand {
   const merbit_view *bsr;
   merbit_view frame;
@@ -11366,13 +10975,11 @@ typedef struct mbi_expand {
   int tasks;
 } mbi_expand;
 
-/* Returns how many rows, or columns, of a block lie inside the matrix. */
 MBI_INTERNAL int mbi_block_inside(int64_t count, int size, int64_t block) {
   const int64_t left = count - block * size;
   return left < size ? (int)left : size;
 }
 
-/* Returns the stride from one row of a block to the next, in values. */
 MBI_INTERNAL int mbi_block_row_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? bsr->block_cols : 1;
 }
@@ -11381,7 +10988,6 @@ MBI_INTERNAL int mbi_block_column_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? 1 : bsr->block_rows;
 }
 
-/* Returns the offset of a block row's first block. */
 MBI_INTERNAL int64_t mbi_block_start(const merbit_view *bsr, int64_t block_row) {
   return mbi_index_at(bsr->row_ptr, bsr->offset_type, block_row) - bsr->base;
 }
@@ -11390,7 +10996,6 @@ static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
   return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
 }
 
-/* Writes every row's length, one place behind its offset in row_ptr. */
 static void mbi_expand_count(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
   const merbit_view *bsr = e->bsr;
@@ -11410,7 +11015,6 @@ static void mbi_expand_count(void *argument, int task) {
   }
 }
 
-/* Writes one row of every block of a block row. */
 static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11436,7 +11040,6 @@ static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* Writes one row of every block of a block row. */
 static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11462,7 +11065,6 @@ static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* Writes one row of every block of a block row. */
 static void mbi_expand_row_c64(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11488,7 +11090,6 @@ static void mbi_expand_row_c64(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* Writes one row of every block of a block row. */
 static void mbi_expand_row_c128(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11514,7 +11115,6 @@ static void mbi_expand_row_c128(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
-/* Writes one row of every block of a block row. */
 static void mbi_expand_row_h16(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11587,8 +11187,6 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
   return status;
 }
 
-/* Makes a CSR of the entries of a checked host BSR view, by rows, not sorted.
- * mbi_host_view_release frees it, after a failure too. */
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
     merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
@@ -11613,9 +11211,6 @@ MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
-/* Any host view becomes an owned CSR with 32-bit columns from 0, sorted and without duplicates.
- */
-
 MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
     const merbit_view *from, int flags) {
   const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
@@ -11653,7 +11248,6 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return status;
 }
 
-/* Turns the row offsets into 32-bit ones if they suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -11683,7 +11277,6 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-/* Makes a matrix that takes over the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
     void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -11721,8 +11314,6 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
- * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
     const merbit_view *view, int flags, merbit_matrix **matrix) {
   merbit_view entries;
@@ -11743,7 +11334,6 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-/* Keeps the owner of a view alive for an object made from it; NULL is accepted. */
 MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);
@@ -11753,10 +11343,6 @@ MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
 }
 
 /* ==== >>matrix/graph.c  the graph of a square matrix ====================================== */
-/* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
- * symmetric, each row strictly ascending; else those of A + A', made here. */
-
-/* Returns the neighbours of a vertex in ascending order, perhaps with the vertex itself. */
 MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
@@ -11769,9 +11355,6 @@ MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int
   return (const int32_t *)csr->col_ind + (start - csr->base);
 }
 
-/* ---- Is the CSR its own graph? ----------------------------------------------------------- */
-
-/* Returns whether an ascending row has a column. */
 static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   int64_t low = 0, high = length;
   while (low < high) {
@@ -11785,8 +11368,6 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   return low < length && row[low] == column;
 }
 
-/* Checks that each entry below the diagonal has a partner above. If there are as many
- * above, they all have one. */
 static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
@@ -11827,10 +11408,6 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
   return !uneven && balance == 0;
 }
 
-/* ---- A + A' ------------------------------------------------------------------------------ */
-
-/* Counts each entry once in its row and once in its column's. Their order does not matter:
- * rows are sorted later. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   const merbit_view *csr = &graph->csr;
@@ -11871,7 +11448,6 @@ static void mbi_graph_scatter_task(void *argument, int task) {
   }
 }
 
-/* Returns the rows of A + A', duplicates included, as a view. */
 static merbit_view mbi_graph_frame(const mbi_graph *graph) {
   merbit_view frame = graph->csr;
   frame.offset_type = MERBIT_INDEX_64;
@@ -11950,7 +11526,7 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   graph->starts = (int64_t *)memory;
   memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
   mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
-  for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
+  for (v = 0; v < graph->rows; v++) {
     graph->starts[v + 1] += graph->starts[v];
   }
   MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
@@ -11961,8 +11537,6 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-/* Makes the graph of a checked square host CSR with 32-bit columns, which is borrowed.
- * mbi_graph_release frees it, after a failure too. */
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
     mbi_graph *graph) {
   void *memory;
@@ -11989,14 +11563,6 @@ MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
 }
 
 /* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee =============== */
-/* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way
- * it points, and the diagonal and duplicates count nothing. By degree; and reverse
- * Cuthill-McKee (E. Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An
- * Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979, find an end of the graph.
- */
-
-/* ---- Sorting keys: what to sort by in the upper half of 64 bits -------------------------- */
-
 static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   int64_t i, j;
   for (i = 1; i < count; i++) {
@@ -12008,9 +11574,6 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-/* Sorts keys by their upper halves, which are at most `most`; equal ones must have
- * ascending lower halves. `scratch` holds as many keys if there are more than
- * MBI_SHORT_ROW. Returns the sorted array. */
 MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
     uint32_t most) {
   int64_t starts[256], i;
@@ -12040,23 +11603,19 @@ MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t 
   return keys;
 }
 
-/* ---- Breadth-first searches -------------------------------------------------------------- */
-
 typedef struct mbi_order_walk {
   const mbi_graph *graph;
-  unsigned char *stamp; /* of a vertex: the last search that met it; 0: none has */
-  uint64_t *keys;       /* twice as many as neighbours of any vertex */
-  int32_t most;         /* neighbours of any vertex */
+  unsigned char *stamp;
+  uint64_t *keys;
+  int32_t most;
 } mbi_order_walk;
 
 typedef struct mbi_levels {
-  int64_t depth; /* levels below the root's */
-  int64_t last;  /* where the deepest begins in the queue */
-  int64_t size;  /* of the component */
+  int64_t depth;
+  int64_t last;
+  int64_t size;
 } mbi_levels;
 
-/* Appends the unvisited neighbours of v by ascending degree, then by number. Returns the
- * queue's new end. */
 static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int number,
     int32_t *queue, int64_t tail) {
   const mbi_graph *graph = walk->graph;
@@ -12077,8 +11636,6 @@ static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int numbe
   return tail;
 }
 
-/* Searches a component breadth first; a smaller stamp means not visited yet. The queue
- * becomes Cuthill and McKee's order from `root`. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
     int32_t *queue) {
   int64_t head = 0, tail = 1;
@@ -12099,9 +11656,6 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* Searches from any vertex of a component, then from one of least degree in the deepest
- * level, until the depth no longer grows. The last search has ordered the component.
- * Returns its number of vertices. */
 static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
   mbi_levels found = mbi_order_search(walk, root, 1, queue);
@@ -12165,9 +11719,6 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
   return status;
 }
 
-/* ---- By degree --------------------------------------------------------------------------- */
-
-/* Sorts vertices by descending degree, then by number: a counting sort. */
 static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
     int32_t *order) {
   int32_t *starts, at = 0;
@@ -12192,8 +11743,6 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   return MERBIT_OK;
 }
 
-/* Allocates *order, where order[new] is the old row. `csr` is a checked square host CSR
- * with 32-bit columns. */
 MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
     merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
@@ -12220,8 +11769,6 @@ MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbi
 }
 
 /* ==== >>matrix/permute.c  a square matrix in another order ================================ */
-/* P A P': a square CSR whose rows and columns come in another order. */
-
 static void mbi_gather_f64(void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
   int64_t i;
@@ -12305,7 +11852,6 @@ static void mbi_scatter_h16(void *to, const void *from, const void *places,
 typedef void (*mbi_mover)(void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last);
 
-/* Sets to[i] = from[places[i]] for i in [first, last). */
 MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
@@ -12314,7 +11860,6 @@ MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const
   movers[type](to, from, places, place_type, first, last);
 }
 
-/* Sets to[places[i]] = from[i] for i in [first, last). */
 MBI_INTERNAL void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
@@ -12322,8 +11867,6 @@ MBI_INTERNAL void mbi_scatter(merbit_type type, void *to, const void *from, cons
       mbi_scatter_c64, mbi_scatter_c128, };
   movers[type](to, from, places, place_type, first, last);
 }
-
-/* ---- Bandwidth --------------------------------------------------------------------------- */
 
 static void mbi_bandwidth_task(void *argument, int task) {
   mbi_permute *p = (mbi_permute *)argument;
@@ -12341,7 +11884,6 @@ static void mbi_bandwidth_task(void *argument, int task) {
   p->widest[task] = widest;
 }
 
-/* Returns the bandwidth: the largest |column - row| of an entry. */
 MBI_INTERNAL int64_t mbi_bandwidth(merbit_context *context, const merbit_view *csr) {
   mbi_permute p;
   int64_t widest = 0;
@@ -12355,13 +11897,10 @@ MBI_INTERNAL int64_t mbi_bandwidth(merbit_context *context, const merbit_view *c
   return widest;
 }
 
-/* ---- Rows -------------------------------------------------------------------------------- */
-
 static int64_t mbi_permute_start(const mbi_permute *p, int64_t row) {
   return mbi_index_at(p->from->row_ptr, p->from->offset_type, row) - p->from->base;
 }
 
-/* Writes row lengths, one place behind each offset, and the order's inverse. */
 static void mbi_permute_lengths_task(void *argument, int task) {
   const mbi_permute *p = (const mbi_permute *)argument;
   int64_t row = mbi_share(p->to.rows, p->tasks, task);
@@ -12396,8 +11935,6 @@ static void mbi_permute_longest_task(void *argument, int task) {
   p->longest[task] = longest;
 }
 
-/* Writes a row sorted by column; equal columns keep their order. `keys` holds twice the
- * length. */
 static void mbi_permute_row(const mbi_permute *p, int64_t row, uint64_t *keys) {
   const int32_t *col_ind = (const int32_t *)p->from->col_ind;
   const int64_t start = mbi_permute_start(p, p->order[row]);
@@ -12466,8 +12003,6 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return status;
 }
 
-/* Computes the order's inverse and the row offsets. *keys is the sum of the tasks' longest
- * rows. */
 MBI_INTERNAL merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
   mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
@@ -12504,9 +12039,6 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
   return status;
 }
 
-/* Makes *matrix, the checked square host CSR `from` with 32-bit columns in another order.
- * *places is an allocation that says where each entry was, of the matrix's offset_type;
- * NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
     const int32_t *order, merbit_matrix **matrix, void **places) {
   mbi_permute p;
@@ -12539,19 +12071,14 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
 }
 
 /* ==== >>matrix/transpose_map.c  transpose with a map of values ============================ */
-/* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
- * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
- * beyond that. */
-
 typedef struct mbi_transpose_map {
   const merbit_view *from;
   merbit_view *to;
   const void *places;
-  size_t unit; /* bytes of the values of a block */
+  size_t unit;
   int tasks;
 } mbi_transpose_map;
 
-/* Moves a task's blocks as they are: a column-major block is its row-major transpose. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -12564,8 +12091,6 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-/* Writes values, given in the original matrix's order of entries or blocks, to its
- * transpose `to`. */
 MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
@@ -12580,7 +12105,6 @@ MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *
   mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
-/* Builds the transpose in build->to. On failure the caller releases build's arrays. */
 static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -12598,9 +12122,6 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return MERBIT_OK;
 }
 
-/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
- * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
- * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
     const merbit_view *from, merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
@@ -12643,29 +12164,23 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
 }
 
 /* ==== >>matrix/symmetric_expansion.c  one triangle to both, with a map of values ========== */
-/* A matrix given by one triangle becomes a CSR with both, or with the lower one: a stable
- * counting sort by rows of each entry and its mirror image, or of which of the two lies there.
- * After it rows ascend where those of the triangle did; the others are sorted. Duplicates stay,
- * and it is known where each entry was, so that new values find their way. */
-
 typedef struct mbi_expansion {
   merbit_context *context;
   const merbit_view *half;
-  merbit_view to; /* CSR, base 0 */
-  void *row_ptr;  /* the arrays of `to`, offsets of its type */
+  merbit_view to;
+  void *row_ptr;
   int32_t *col_ind;
   void *values;
-  void *places; /* i: the entry is the view's i-th; -1 - i: it is the mirror image of that */
+  void *places;
   merbit_index_type place_type;
-  void *cursors;  /* per task and row: where the next entry goes; offsets too */
-  uint64_t *keys; /* twice as many as entries of the tasks' longest rows out of order */
+  void *cursors;
+  uint64_t *keys;
   mbi_symmetry_signs signs;
-  int fold; /* to the lower triangle */
+  int fold;
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
 } mbi_expansion;
 
-/* Returns the signs of op(A)'s entries, given a triangle of A. */
 MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
     merbit_operation operation) {
   mbi_symmetry_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
@@ -12683,8 +12198,6 @@ MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
   return signs;
 }
 
-/* ---- Values ---- */
-/* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
@@ -12706,7 +12219,6 @@ static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, vo
   }
 }
 
-/* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
@@ -12728,7 +12240,6 @@ static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, vo
   }
 }
 
-/* Moves values of `parts` numbers for i in [first, last) and flips sign bits. */
 static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
@@ -12774,8 +12285,6 @@ static void mbi_expansion_values_task(void *argument, int task) {
   }
 }
 
-/* Writes the values of the matrix that mbi_symmetric_expand made, from values in the order of
- * the triangle. */
 MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
     const void *from, const void *places, merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
@@ -12787,8 +12296,6 @@ MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_sig
   call.tasks = mbi_share_tasks(context, to->nnz);
   mbi_parallel(context, call.tasks, mbi_expansion_values_task, &call);
 }
-
-/* ---- Step 1: group by row ---- */
 
 static void mbi_expansion_count_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
@@ -12812,7 +12319,6 @@ static void mbi_expansion_count_task(void *argument, int task) {
   }
 }
 
-/* Turns counts into starts, row by row, and within a row task by task. */
 static void mbi_expansion_place(mbi_expansion *h) {
   const merbit_index_type type = h->to.offset_type;
   const int64_t rows = h->to.rows;
@@ -12862,7 +12368,6 @@ static void mbi_expansion_scatter_task(void *argument, int task) {
 static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
-  /* Cursors of one task, or no more of them than there are entries. */
   h->tasks = mbi_share_tasks(context, h->to.nnz);
   if (h->tasks > affordable) {
     h->tasks = affordable > 1 ? (int)affordable : 1;
@@ -12876,8 +12381,6 @@ static merbit_status mbi_expansion_group(mbi_expansion *h) {
   mbi_release(context, h->cursors);
   return MERBIT_OK;
 }
-
-/* ---- Step 2: sort the rows that need it ---- */
 
 static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
   return mbi_index_at(h->row_ptr, h->to.offset_type, row);
@@ -12897,7 +12400,6 @@ static void mbi_expansion_inspect_task(void *argument, int task) {
   h->longest[task] = longest;
 }
 
-/* Sorts a row; entries of the same column keep their order. `keys` holds twice the length. */
 static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
     uint64_t *keys) {
   uint64_t *sorted, *places;
@@ -12963,8 +12465,6 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   return status;
 }
 
-/* ---- All of it ---- */
-
 static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
   void *memory = NULL;
@@ -12990,10 +12490,6 @@ static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   return status;
 }
 
-/* Makes *full, op(A) or with `fold` its lower triangle, as a CSR with ascending rows.
- * `half` is a checked host view of a triangle of A. mbi_host_view_release frees it. *places
- * is an allocation that says where each entry was, NULL for a pattern; `places` may be
- * NULL. A failure leaves nothing. */
 MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
     merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
@@ -13036,10 +12532,6 @@ MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const m
   return status;
 }
 
-/* ---- For calls that take any matrix ---- */
-
-/* Does the same as mbi_view_to_host, with both triangles. After success the caller runs
- * mbi_view_from_full. */
 MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_view half;
@@ -13063,21 +12555,15 @@ MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view 
 }
 
 /* ==== >>matrix/blocks.c  CSR to blocks ==================================================== */
-/* A CSR whose rows ascend strictly becomes blocks in two passes over its block rows: one
- * counts, one fills. The rows of a block row walk together: the least column that none of them
- * has passed names the next block. */
-
 MBI_INTERNAL void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
   mbi_release(context, bsr->memory);
   memset(bsr, 0, sizeof *bsr);
 }
 
-/* ---- Rows in order ---------------------------------------------------------------- */
-
 typedef struct mbi_ascent {
   const merbit_view *csr;
   int tasks;
-  int broken[MBI_MAX_THREADS]; /* per task: a row that does not ascend strictly */
+  int broken[MBI_MAX_THREADS];
 } mbi_ascent;
 
 static void mbi_ascent_task(void *argument, int task) {
@@ -13112,8 +12598,6 @@ static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
   return !broken;
 }
 
-/* Gives the entries of a checked host view as a CSR whose rows ascend strictly: the view
- * itself or *made's, which the caller destroys. */
 MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
     merbit_view *csr, merbit_matrix **made) {
   merbit_status status = MERBIT_OK;
@@ -13134,9 +12618,7 @@ MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merb
   return status;
 }
 
-/* ---- The walk --------------------------------------------------------------------- */
-
-#define MBI_STRIP_END UINT32_MAX /* beyond every column */
+#define MBI_STRIP_END UINT32_MAX
 
 static void mbi_strip_read(mbi_strip *s, int r) {
   s->next[r] =
@@ -13159,7 +12641,6 @@ static void mbi_strip_start(mbi_strip *s, const merbit_view *csr, int size, int6
   }
 }
 
-/* Advances row `r` past the columns below `limit`. */
 static void mbi_strip_pass(mbi_strip *s, int r, uint32_t limit) {
   const int64_t end = s->end[r];
   const uint32_t base = (uint32_t)s->base;
@@ -13182,17 +12663,12 @@ static uint32_t mbi_strip_least(const mbi_strip *s) {
   return least;
 }
 
-/* ---- Passes ----------------------------------------------------------------------- */
-
-/* Returns the first block row of a task. Tasks get equal shares of the CSR's entries. */
 static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
   const int size = b->bsr->view.block_rows;
   return task == b->tasks ? mbi_block_count(b->csr->rows, size)
       : mbi_share_rows(b->csr, b->tasks, task) / size;
 }
 
-/* Returns the number of height x width blocks in the block rows [row, last). *inside is the
- * number of their values inside the matrix. */
 MBI_INTERNAL int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
     int64_t last, int64_t *inside) {
   int64_t blocks = 0;
@@ -13220,7 +12696,6 @@ static void mbi_blocking_count_task(void *argument, int task) {
       mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1), &b->inside[task]);
 }
 
-/* Sets the view's nnz. Returns how many values of the blocks lie inside the matrix. */
 MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   int64_t inside = 0, blocks = 0;
   int task;
@@ -13236,8 +12711,6 @@ MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b
   return inside;
 }
 
-/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
- * given. */
 MBI_INTERNAL void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, double *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
@@ -13285,8 +12758,6 @@ static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
   }
 }
 
-/* Moves a row's entries below `limit` to a block, whose first column, value and mask are
- * given. */
 MBI_INTERNAL void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, float *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
@@ -13365,15 +12836,12 @@ MBI_INTERNAL void mbi_blocking_fill_task(void *argument, int task) {
   }
 }
 
-/* ---- Making ----------------------------------------------------------------------- */
-
 static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
   char *start = *memory + (64 - (uintptr_t)*memory % 64) % 64;
   *memory = start + (size_t)count * size;
   return start;
 }
 
-/* Allocates all arrays at once, each at the start of a cache line. */
 MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
   merbit_view *to = &bsr->view;
   const size_t value_bytes =
@@ -13382,7 +12850,6 @@ MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr 
   const size_t each = value_bytes + (size_t)bsr->mask_words * 8 + sizeof(int32_t);
   const int64_t offsets = mbi_block_count(to->rows, to->block_rows) + 1;
   const size_t offset_bytes = mbi_index_bytes(to->offset_type);
-  /* As so many more blocks as hold the offsets, and the gaps before the arrays. */
   const int64_t more = (int64_t)(((size_t)offsets * offset_bytes + 4 * 64) / each) + 1;
   char *memory;
   MBI_TRY(mbi_allocate_array(context, to->nnz + more, each, "the blocks of a matrix",
@@ -13411,7 +12878,6 @@ MBI_INTERNAL void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_d
   bsr->entries = csr->nnz;
 }
 
-/* Makes the blocks of a CSR whose rows ascend strictly. */
 MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
     const merbit_bsr_desc *shape, int masks, mbi_bsr *bsr) {
   merbit_view *to = &bsr->view;
@@ -13434,12 +12900,9 @@ MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit
 }
 
 /* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
-/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of
- * rows, and the best of them in the whole matrix. A small matrix is one window. */
-
-#define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
-#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
-#define MBI_SHAPE_WINDOWS 64 /* at most */
+#define MBI_SHAPE_SQUARE 8
+#define MBI_SHAPE_ALONE 1024
+#define MBI_SHAPE_WINDOWS 64
 
 MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -13451,7 +12914,6 @@ MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
       candidate < square ? candidate % MBI_SHAPE_SQUARE + 1 : larger[candidate - square][1];
 }
 
-/* Returns the bytes of the arrays that mbi_blocks_make would fill. */
 MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
     int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
@@ -13466,23 +12928,18 @@ MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_de
 typedef struct mbi_shape_search {
   const merbit_view *csr;
   int masks;
-  int windows;                        /* 0: one, of all rows */
-  double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
+  int windows;
+  double bytes[MBI_SHAPE_CANDIDATES];
 } mbi_shape_search;
 
-/* Returns the number of block rows in a window for blocks of `height`; windows 0 means all
- * rows. */
 MBI_INTERNAL int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
   return mbi_block_count(windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
 }
 
-/* Returns the number of rows from one window's start to the next. */
 MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
-/* Sets [*first, *last) to the block rows of window `w`. Returns the matrix's row behind the
- * window. */
 MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
     int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
@@ -13492,7 +12949,6 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-/* Returns the candidate of fewest bytes and removes it. */
 MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
@@ -13502,8 +12958,6 @@ MBI_INTERNAL int mbi_shape_next(double *bytes) {
   return next;
 }
 
-/* Computes the bytes per entry of a candidate in all windows. Each height sees other rows,
- * so only bytes per entry compare. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
@@ -13521,12 +12975,10 @@ static void mbi_shape_task(void *argument, int candidate) {
     rows += end - first * height;
   }
   search->bytes[candidate] = entries == 0 ? DBL_MAX
-      : (double)mbi_shape_bytes(csr, &shape, rows, blocks,
-      inside == entries, search->masks) / (double)entries;
+      : (double)mbi_shape_bytes(csr, &shape, rows, blocks, inside == entries, search->masks) /
+      (double)entries;
 }
 
-/* Returns how many windows hold about MBI_SHAPE_ENTRIES entries in all, 0 for the whole
- * matrix. */
 MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
@@ -13536,7 +12988,6 @@ MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   return windows < 1 ? 1 : windows < MBI_SHAPE_WINDOWS ? (int)windows : MBI_SHAPE_WINDOWS;
 }
 
-/* Counts the blocks of the whole matrix and returns their bytes. */
 static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr,
     const merbit_bsr_desc *shape, int masks, int64_t *blocks) {
   mbi_blocking b;
@@ -13550,7 +13001,6 @@ static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr
   return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masks);
 }
 
-/* Sets the shape, unless it is given. The columns of each row of `csr` ascend strictly. */
 static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masks,
     merbit_bsr_desc *shape) {
   mbi_shape_search search;
@@ -13560,7 +13010,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   if (shape->block_rows != 0) {
     return;
   }
-  shape->block_rows = shape->block_cols = 1; /* that is CSR */
+  shape->block_rows = shape->block_cols = 1;
   if (csr->nnz == 0) {
     return;
   }
@@ -13594,8 +13044,6 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* Makes the blocks of a checked host view in the shape that `desc` says. mbi_bsr_release
- * frees them. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
     const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
@@ -13614,7 +13062,6 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   return status;
 }
 
-/* Borrows the blocks of a checked host BSR view; only 64-bit columns are copied. */
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
     mbi_bsr *bsr) {
   int64_t i;
@@ -13636,8 +13083,6 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Writes new values into bsr's blocks. `host` is the view that they were made from, with
- * new values. */
 MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
     mbi_bsr *bsr) {
   merbit_matrix *made;
@@ -13693,8 +13138,6 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
 }
 
 /* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
-/* Public views and matrices: make, transpose, destroy. */
-
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
     const void *col_ind, const void *values) {
   merbit_view view;
@@ -13717,7 +13160,6 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* Makes a matrix from a checked host view. `detail` is the maker's own. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
     const void *detail, merbit_matrix **matrix);
 
@@ -13790,7 +13232,6 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
   return none;
 }
 
-/* Drops one reference; the last one frees the matrix. */
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   merbit_context *context;
   int64_t left;
@@ -13817,46 +13258,43 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 #ifndef MBI_MARKET_H
 #define MBI_MARKET_H
 
-#define MBI_FIVE_FIRST (-342) /* below, 19 digits round to zero */
-#define MBI_FIVE_LAST 308     /* above, one digit is beyond any double */
-typedef struct mbi_decimal {  /* a scanned number: +-digits * 10^exponent */
-  const char *text;           /* the first digit or point */
-  const char *text_end;       /* behind the last one */
-  uint64_t digits;            /* the first 19 significant digits */
-  int64_t exponent;           /* of the last of them */
+#define MBI_FIVE_FIRST (-342)
+#define MBI_FIVE_LAST 308
+typedef struct mbi_decimal {
+  const char *text;
+  const char *text_end;
+  uint64_t digits;
+  int64_t exponent;
   int negative;
-  int integer; /* neither point nor exponent */
-  int cut;     /* there are digits beyond the 19th */
+  int integer;
+  int cut;
 } mbi_decimal;
-#define MBI_BIG_LIMBS 96 /* 801 digits or 5^1143 times a significand, and a word to spare */
-typedef struct mbi_big { /* little-endian, no leading zero limbs */
+#define MBI_BIG_LIMBS 96
+typedef struct mbi_big {
   uint32_t limb[MBI_BIG_LIMBS];
   int count;
 } mbi_big;
 
-#define MBI_MM_WINDOW 262144 /* bytes: the longest data line; stays in a core's cache */
-#define MBI_MM_PAD 16        /* bytes that may be read behind a window */
-#define MBI_MM_QUOTE 80      /* a quoted piece of the input, every byte escaped */
-/* Text comes in windows of whole lines. Each ends with a newline and has MBI_MM_PAD readable
- * bytes behind it: scanning that stops at '\n' may load eight bytes at once and needs no other
- * check. Memory is handed out in place but for its end. */
+#define MBI_MM_WINDOW 262144
+#define MBI_MM_PAD 16
+#define MBI_MM_QUOTE 80
 typedef struct mbi_mm_input {
   merbit_context *context;
   const merbit_read_desc *desc;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path;
   merbit_read_callback read;
   void *user;
-  const char *block; /* memory that is not handed out yet */
+  const char *block;
   size_t block_size;
-  const char *next, *end; /* the window's unread part */
-  int64_t line;           /* the number of the line at `next` */
+  const char *next, *end;
+  int64_t line;
   char *buffer;
-  const char *rest; /* in the buffer, behind the window: the start of a line */
+  const char *rest;
   size_t rest_size;
-  int ended;            /* the source is */
-  int added;            /* 1: the last line's newline, which the input lacks */
-  int in_comment;       /* of a line longer than the buffer */
-  int64_t total, taken; /* bytes: in all (0: not known), so far */
+  int ended;
+  int added;
+  int in_comment;
+  int64_t total, taken;
   int64_t reported;
 } mbi_mm_input;
 
@@ -13865,41 +13303,34 @@ typedef enum mbi_mm_field {
 typedef enum mbi_mm_symmetry {
   MBI_MM_GENERAL, MBI_MM_SYMMETRIC, MBI_MM_SKEW, MBI_MM_HERMITIAN } mbi_mm_symmetry;
 typedef struct mbi_mm_header {
-  int array; /* every entry, column by column; else coordinates */
+  int array;
   int field, symmetry;
   int64_t rows, cols;
-  int64_t entries; /* lines that follow */
-  int64_t line;    /* of these sizes */
+  int64_t entries;
+  int64_t line;
 } mbi_mm_header;
 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
-  merbit_type type;          /* of the values; DEFAULT until the field is known */
-  int each;                  /* array elements that an entry may need: 2 with a mirror image */
-  int64_t count, capacity;   /* of the arrays */
-  int wide;                  /* 64-bit indices, for the sake of rows beyond 2^31 */
-  int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
-  int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
+  merbit_type type;
+  int each;
+  int64_t count, capacity;
+  int wide;
+  int triangle;
+  int64_t large, large_line;
   void *row_ind, *col_ind, *values;
 } mbi_mm_reader;
 typedef struct mbi_mm_entry {
-  int64_t row, col; /* from 1 */
-  double value;     /* of a float's precision where the reader's type is F32 or C64 */
-  double imaginary; /* likewise; of a complex file */
+  int64_t row, col;
+  double value;
+  double imaginary;
 } mbi_mm_entry;
 
 __extension__ typedef unsigned __int128 mbi_u128;
 
 #endif
 
-/* Decimal text to the nearest double or float, ties to even, in any locale and rounding mode.
- * Up to 19 digits are decided by a 128-bit product with a power of five (D. Lemire, Number
- * Parsing at a Gigabyte per Second, Softw. Pract. Exper. 51, 2021; that nothing else is needed:
- * N. Mushtak, D. Lemire, Fast Number Parsing Without Fallback, Softw. Pract. Exper. 53, 2023).
- * Where digits beyond the 19th matter, an exact comparison with the halfway point decides. */
-
-/* The leading 128 bits of 5^q. */
 MBI_INTERNAL const uint64_t mbi_powers_of_five[][2] = {
     {0xeef453d6923bd65a, 0x113faa2906a13b3f}, {0x9558b4661b6565f8, 0x4ac7ca59a424c507},
     {0xbaaee17fa23ebf76, 0x5d79bcf00d2df649}, {0xe95a99df8ace6f53, 0xf4d82c2c107973dc},
@@ -14228,17 +13659,15 @@ MBI_INTERNAL const uint64_t mbi_powers_of_five[][2] = {
     {0xb6472e511c81471d, 0xe0133fe4adf8e952}, {0xe3d8f9e563a198e5, 0x58180fddd97723a6},
     {0x8e679c2f5e44ff8f, 0x570f09eaa7ea7648}, };
 
-typedef struct mbi_binary { /* a binary floating-point format */
+typedef struct mbi_binary {
   int fraction_bits;
-  int bias;     /* value = significand * 2^(stored exponent - bias - fraction_bits) */
-  int infinite; /* stored exponent of infinity */
-  int tie_first, tie_last; /* powers of ten whose multiples can be exact ties */
+  int bias;
+  int infinite;
+  int tie_first, tie_last;
 } mbi_binary;
 
 static const mbi_binary mbi_binary_f64 = {52, 1023, 0x7FF, -4, 23};
 static const mbi_binary mbi_binary_f32 = {23, 127, 0xFF, -17, 10};
-
-/* ---- Scanning ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL int mbi_is_digit(char c) {
   return (unsigned char)(c - '0') < 10;
@@ -14250,21 +13679,18 @@ static uint64_t mbi_load8(const char *text) {
   return bytes;
 }
 
-/* Returns how many of eight characters (little-endian, each xor '0') are leading digits. */
 static int mbi_eight_count(uint64_t bytes) {
   const uint64_t other =
       ((bytes + UINT64_C(0x0606060606060606)) | bytes) & UINT64_C(0xF0F0F0F0F0F0F0F0);
   return other == 0 ? 8 : __builtin_ctzll(other) >> 3;
 }
 
-/* Returns the number that eight digits spell, the first in the lowest byte. */
 static uint64_t mbi_eight_value(uint64_t bytes) {
   bytes = (bytes * 10 + (bytes >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
   bytes = (bytes * 100 + (bytes >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
   return (bytes * 10000 + (bytes >> 32)) & UINT64_C(0xFFFFFFFF);
 }
 
-/* Appends a run of digits to *value, modulo 2^64. Returns its end. */
 MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value) {
   static const uint64_t powers[] = {1,      10,      100,      1000,     10000,
       100000, 1000000, 10000000, 100000000};
@@ -14281,7 +13707,6 @@ MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value) {
   return p;
 }
 
-/* Keeps the first 19 significant digits of a longer number. */
 static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
   const char *p = d->text;
   int64_t left = d->text_end - d->text - (fraction >= 0);
@@ -14291,7 +13716,7 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
     p++;
   }
   if (left <= 19) {
-    return; /* the zeros added nothing to d->digits */
+    return;
   }
   d->digits = 0;
   for (; kept < 19; p++) {
@@ -14304,11 +13729,8 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
   d->exponent += left - 19;
 }
 
-/* Scans [+-] digits [. digits] [(e|E|d|D) [+-] digits], D being Fortran's. Returns the end,
- * or NULL if that is no number. A newline must follow somewhere, and eight readable bytes
- * from it on. */
 MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
-  int64_t fraction = -1; /* digits behind the point; negative: there is none */
+  int64_t fraction = -1;
   d->negative = *p == '-';
   p += *p == '-' || *p == '+';
   d->text = p;
@@ -14337,7 +13759,7 @@ MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
       return NULL;
     }
     for (; mbi_is_digit(*p); p++) {
-      if (exponent < INT64_C(1000000000000000)) { /* beyond the digits of any line */
+      if (exponent < INT64_C(1000000000000000)) {
         exponent = exponent * 10 + (*p - '0');
       }
     }
@@ -14347,10 +13769,6 @@ MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
   return p;
 }
 
-/* ---- Rounding ---------------------------------------------------------------------------- */
-
-/* Returns the bits of the number nearest to w * 10^q, without sign; infinity if it is out
- * of range. */
 static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *format) {
   const uint64_t infinity = (uint64_t)format->infinite << format->fraction_bits;
   const uint64_t *five;
@@ -14377,27 +13795,25 @@ static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *for
   }
   upper = (int)(high >> 63);
   shift = upper + 61 - format->fraction_bits;
-  fraction = high >> shift; /* two bits more than the format holds: hidden and rounding bit */
+  fraction = high >> shift;
   exponent = (int)((q * (152170 + 65536)) >> 16) + 63 + upper - zeros + format->bias;
-  if (exponent <= 0) { /* subnormal; ties cannot occur here */
+  if (exponent <= 0) {
     if (exponent < -62) {
       return 0;
     }
     fraction >>= 1 - exponent;
-    return (fraction + (fraction & 1)) >> 1; /* a carry into the exponent is right */
+    return (fraction + (fraction & 1)) >> 1;
   }
   if (low <= 1 && q >= format->tie_first && q <= format->tie_last && (fraction & 3) == 1 &&
       fraction << shift == high) {
-    fraction--; /* an exact tie above an even number */
+    fraction--;
   }
   fraction = (fraction + (fraction & 1)) >> 1;
-  fraction += (uint64_t)(exponent - 1) << format->fraction_bits; /* the hidden bit counts one */
+  fraction += (uint64_t)(exponent - 1) << format->fraction_bits;
   return fraction < infinity ? fraction : infinity;
 }
 
-/* ---- The exact comparison ---------------------------------------------------------------- */
-
-#define MBI_BIG_DIGITS 800 /* a halfway point between doubles has at most 767 */
+#define MBI_BIG_DIGITS 800
 
 MBI_INTERNAL void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
   uint64_t carry = addend;
@@ -14440,9 +13856,6 @@ MBI_INTERNAL int mbi_big_compare(const mbi_big *a, const mbi_big *b) {
   return a->limb[i] < b->limb[i] ? -1 : a->limb[i] > b->limb[i];
 }
 
-/* Reads all digits as one integer: the first MBI_BIG_DIGITS, and a 1 for any others.
- * Returns their power of ten. The compared numbers differ by less than a unit in the last
- * place of the format, so that neither outgrows its array. */
 static int64_t mbi_big_read(mbi_big *big, const mbi_decimal *d) {
   int64_t count = 0;
   const char *p = d->text;
@@ -14465,14 +13878,12 @@ static int64_t mbi_big_read(mbi_big *big, const mbi_decimal *d) {
   return d->exponent + 19 - count - others;
 }
 
-/* Rounds a number between the float `below` and the next one by comparing it with the
- * halfway point. */
 static uint64_t mbi_decimal_settle(const mbi_decimal *d, uint64_t below,
     const mbi_binary *format) {
   const uint64_t hidden = (uint64_t)1 << format->fraction_bits;
   const uint64_t twice = 2 * ((below & (hidden - 1)) | (below < hidden ? 0 : hidden)) + 1;
   const int64_t stored = below < hidden ? 1 : (int64_t)(below >> format->fraction_bits);
-  int64_t shift = stored - format->bias - format->fraction_bits - 1; /* of the halfway point */
+  int64_t shift = stored - format->bias - format->fraction_bits - 1;
   mbi_big number, halfway;
   const int64_t ten = mbi_big_read(&number, d);
   int order;
@@ -14495,7 +13906,6 @@ static uint64_t mbi_decimal_bits(const mbi_decimal *d, const mbi_binary *format)
   return bits;
 }
 
-/* Converts to the nearest double. Returns 0 if that is infinite. */
 MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value) {
   const uint64_t bits = mbi_decimal_bits(d, &mbi_binary_f64);
   const uint64_t all = bits | (uint64_t)d->negative << 63;
@@ -14503,8 +13913,6 @@ MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value) {
   return bits < UINT64_C(0x7FF0000000000000);
 }
 
-/* Converts to the nearest float directly, without rounding twice. Returns 0 if that is
- * infinite. */
 MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   const uint32_t bits = (uint32_t)mbi_decimal_bits(d, &mbi_binary_f32);
   const uint32_t all = bits | (uint32_t)d->negative << 31;
@@ -14516,7 +13924,6 @@ MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 /* ==== >>spmv/shared/shared.h ============================================================== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
-// What the kernels of spmv/shared/device_csr.cu take, for the host and the device.
 typedef struct mbk_arrays_check_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14585,15 +13992,14 @@ typedef struct mbk_arrays_blocks_arguments {
   mbk_u64 rows, count, step;
   MBK_POINTER(mbk_u32) against;
 } mbk_arrays_blocks_arguments;
-// What the kernels of spmv/shared/epilogue.cu take, for the host and the device.
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
   MBK_POINTER(const double) scalars;
-  MBK_POINTER(double) sums;        // the two results, or null
-  MBK_POINTER(const mbk_i32) skip; // unless it points to 0 nothing is done; or null
-  MBK_POINTER(double) parts;       // two sums for each block
-  MBK_POINTER(mbk_u32) ticket;     // zero between products
-  MBK_POINTER(void) after;         // argument of mbk_epilogue_after
+  MBK_POINTER(double) sums;
+  MBK_POINTER(const mbk_i32) skip;
+  MBK_POINTER(double) parts;
+  MBK_POINTER(mbk_u32) ticket;
+  MBK_POINTER(void) after;
 } mbk_epilogue;
 
 typedef struct mbk_epilogue_rows_arguments {
@@ -14603,7 +14009,6 @@ typedef struct mbk_epilogue_rows_arguments {
   mbk_i32 aligned;
   mbk_epilogue call;
 } mbk_epilogue_rows_arguments;
-// What the kernels of spmv/shared/sample.cuh take, for the host and the device.
 typedef struct mbk_arrays_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -14611,7 +14016,6 @@ typedef struct mbk_arrays_sample_arguments {
   mbk_u32 shift;
   MBK_POINTER(mbk_u32) sectors, narrow;
 } mbk_arrays_sample_arguments;
-// What the kernels of spmv/shared/values.cuh take, for the host and the device.
 typedef struct mbk_values_scale_arguments {
   MBK_POINTER(const MBK_VALUE) by_column;
   MBK_POINTER(const MBK_VECTOR) x;
@@ -14623,94 +14027,77 @@ typedef struct mbk_values_scale_arguments {
 typedef struct mbi_operators mbi_operators;
 typedef struct mbi_epilogue mbi_epilogue;
 
-/* How values are stored: spmv/stages/value_forms.c. Kernels know the numbers:
- * spmv/shared/values.cuh. */
 typedef enum mbi_value_form {
-  MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
-  MBI_VALUES_EQUAL,   /* one for all */
-  MBI_VALUES_SINGLE,  /* each, as a float that is exactly the double */
-  MBI_VALUES_HALF,    /* each, as a half that is exactly the value */
-  MBI_VALUES_TABLE,   /* each, as a byte: its number in a table */
-  MBI_VALUES_ROW,     /* one for each row */
-  MBI_VALUES_COLUMN   /* one for each column */
-} mbi_value_form;
+  MBI_VALUES_GENERAL, MBI_VALUES_EQUAL, MBI_VALUES_SINGLE, MBI_VALUES_HALF, MBI_VALUES_TABLE,
+  MBI_VALUES_ROW, MBI_VALUES_COLUMN } mbi_value_form;
 
-#define MBI_VALUES_MOST 256 /* entries of a table at most */
+#define MBI_VALUES_MOST 256
 
-/* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
- * with it. */
 typedef struct mbi_device_csr {
-  mbi_devptr row_ptr, col_ind, values; /* values 0: a pattern of ones */
-  mbi_value_form form;                 /* of `values` */
-  mbi_devptr table;                    /* MBI_VALUES_TABLE: the plan's own */
+  mbi_devptr row_ptr, col_ind, values;
+  mbi_value_form form;
+  mbi_devptr table;
   int owns_row_ptr, owns_col_ind, owns_values;
-  merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
+  merbit_index_type offset_type;
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes;     /* owned, without scratch: */
-  mbi_devptr scratch; /* holds the check's answer, then the counts of rows; or 0 */
+  uint64_t bytes;
+  mbi_devptr scratch;
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
-/* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
-  uint64_t count;       /* rows with a nonzero */
-  uint64_t slots;       /* of slices of 32 consecutive rows, padding included */
-  uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* count + 1 offsets; the plan's row_ptr if no row is empty; until
-                         * mbi_nonempty_finish */
-  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
-  int start_apart;             /* row_start has its own allocation, released earlier */
-  uint64_t bytes;              /* of the owned arrays that stay */
-  mbi_devptr column_counts;    /* counts of a sample of the nonzeros: see
-                                * mbi_nonempty_columns */
+  uint64_t count;
+  uint64_t slots;
+  uint32_t longest;
+  mbi_devptr row_start;
+  mbi_devptr row_id, empty_id;
+  int start_apart;
+  uint64_t bytes;
+  mbi_devptr column_counts;
   uint64_t column_bytes;
-  int columns_coded;  /* HUBS has overwritten the counts with codes */
-  uint32_t hub_least; /* least count of a hub */
-  double hub_share;   /* share of the nonzeros in hubs */
-  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
-  int block_rows, block_cols; /* full blocks of which the matrix consists */
-  double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
-                                 spmv/shared/pages.cuh */
-  mbi_devptr counts, offsets; /* kept scratch; in it the number of each block's first non-empty
-                               * row */
+  int columns_coded;
+  uint32_t hub_least;
+  double hub_share;
+  double sectors;
+  int block_rows, block_cols;
+  double narrow;
+  mbi_devptr counts, offsets;
   uint64_t counts_bytes, blocks;
-  mbi_program program; /* until mbi_nonempty_finish */
+  mbi_program program;
 } mbi_nonempty_rows;
 
-#define MBI_EXPRESSION_TEXT 512   /* of the user's text */
-#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with its zero */
-#define MBI_EXPRESSION_DEPTH 64   /* of nested operands; parentheses count twice */
-#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* characters of a translated number at most */
-#define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
-typedef struct mbi_expression {   /* an expression being translated */
+#define MBI_EXPRESSION_TEXT 512
+#define MBI_EXPRESSION_SIZE 1400
+#define MBI_EXPRESSION_DEPTH 64
+#define MBI_EXPRESSION_DIGITS 64
+#define MBI_EXPRESSION_NUMBER 48
+#define MBI_EXPRESSION_MARK "in_"
+typedef struct mbi_expression {
   merbit_context *context;
-  const char *what;         /* as messages call it */
-  const char *const *names; /* ended by NULL */
+  const char *what;
+  const char *const *names;
   merbit_type type;
-  const char *number; /* the name of `type` in kernels */
+  const char *number;
   const char *source;
-  const char *at; /* the current token, of `length` characters; 0 at the end */
+  const char *at;
   size_t length;
-  char *text; /* the translated text */
+  char *text;
   size_t written;
   int depth, operand;
 } mbi_expression;
-#define MBI_CALLS 9 /* functions that an expression may call */
+#define MBI_CALLS 9
 typedef struct mbi_call {
   const char *name;
   int arguments;
 } mbi_call;
 
-/* What an operand stands for, in mbi_expression.operand. */
 enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
 
-struct mbi_operators {                                          /* a copy of the user's */
-  merbit_operators given;                                       /* without its expressions */
-  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+struct mbi_operators {
+  merbit_operators given;
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE];
 };
-/* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
   struct {
     double value;
@@ -14723,42 +14110,32 @@ typedef union mbi_scalar {
 } mbi_scalar;
 
 #define MBI_EPILOGUE_VECTORS 6
-#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
-#define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
+#define MBI_EPILOGUE_CHUNK 8192
+#define MBI_EPILOGUE_THREADS 256
 #define MBI_EPILOGUE_BLOCKS \
-  1024                   /* at most, so that the last block adds them up in one step \
-                          */
-struct mbi_epilogue {    /* a copy of the user's */
-  merbit_epilogue given; /* without its expressions */
-  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* For the library's own iterations: the include name of a file that says what the last block
-   * does with the sums, and its argument; or NULL. */
+  1024
+struct mbi_epilogue {
+  merbit_epilogue given;
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE];
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
-  void *kernel; /* CUfunction */
+  void *kernel;
 };
-/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
 typedef mbk_epilogue mbi_epilogue_call;
-/* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
- * is made again; the blocks' sums; then, if there is a result, space for a product that must
- * not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* blocks at most; each strides over the arrays */
+#define MBI_ARRAYS_GRID 4096
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
- * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
- * the plan's line. */
 typedef struct mbi_cuda_method {
-  size_t state_bytes; /* of plan->state, which is zero before `create` */
+  size_t state_bytes;
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   uint64_t (*carry_bytes)(const merbit_plan *plan);
@@ -14766,27 +14143,19 @@ typedef struct mbi_cuda_method {
       mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(
-      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+  merbit_status (*refresh)(merbit_plan *plan);
 } mbi_cuda_method;
 
 #endif
-
-/* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
- * instead. spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1}, };
 
-/* ---- Tokens ------------------------------------------------------------------------------ */
-
-/* Returns 1 for a letter of ASCII, whatever the locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Fails, naming the current token. Characters outside ASCII are shown by their numbers. */
 MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
@@ -14805,7 +14174,6 @@ MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-/* Returns the end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
 static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
@@ -14828,8 +14196,6 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-/* Reads the next token. Anything unknown becomes a token of one character, which no rule
- * accepts. */
 MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
@@ -14854,8 +14220,6 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written --------------------------------------------------------------------- */
-
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
     const char *text) {
   const size_t length = strlen(text);
@@ -14876,14 +14240,12 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
   return mbi_expression_insert(e, e->written, text);
 }
 
-/* Puts `head` before and `tail` after what has been written from `from` on. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
     const char *tail) {
   const merbit_status status = mbi_expression_insert(e, from, head);
   return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
 }
 
-/* Makes the operand written from `from` on a number or a truth value, whichever is `wanted`. */
 MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
@@ -14897,36 +14259,15 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
 }
 
 /* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
-/* Expressions of users become text of a kernel: only what this grammar knows, written anew from
- * its tokens, so that nothing else reaches the compiler.
- *
- *   choice   = either ["?" choice ":" choice]
- *   either   = both {"||" both}
- *   both     = equality {"&&" equality}
- *   equality = relation [("==" | "!=") relation]
- *   relation = sum [("<" | "<=" | ">" | ">=") sum]
- *   sum      = term {("+" | "-") term}
- *   term     = factor {("*" | "/") factor}
- *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
- *            | call "(" choice {"," choice} ")"
- *
- * Numbers are decimal, names those that the caller knows, calls those of mbi_calls. A
- * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
- * operation is rounded by itself. */
-
-/* ---- Grammar ----------------------------------------------------------------------------- */
-
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Goes one level deeper; fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
       : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* Writes a number as the bits of the double that the plan's type rounds it to. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
+  char text[MBI_EXPRESSION_DIGITS + 16];
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -14970,7 +14311,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   MBI_TRY(mbi_expression_append(e, text));
   for (i = 0; i < arguments; i++) {
     const size_t from = e->written;
-    mbi_expression_next(e); /* the parenthesis or the comma */
+    mbi_expression_next(e);
     MBI_TRY(mbi_expression_choice(e));
     MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_NUMBER));
     if (!mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
@@ -14983,7 +14324,6 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   return MERBIT_OK;
 }
 
-/* Reads a name, a call or inf. */
 static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
@@ -15041,7 +14381,6 @@ static merbit_status mbi_expression_factor(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-/* Operators by how tightly they bind, and how each is written between its operands. */
 typedef struct mbi_infix {
   int level, wanted, gives;
   const char *token, *head, *middle;
@@ -15060,7 +14399,6 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* multiplied by a call, never fused with a sum */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "}, };
 
@@ -15074,8 +14412,6 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
- * reads one at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
@@ -15143,10 +14479,6 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return status;
 }
 
-/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
- * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
- * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
- * empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
@@ -15179,18 +14511,14 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
 /* ==== >>market/input.c  Matrix Market: lines from a path, memory or a callback ============ */
-/* Matrix Market: windows of whole lines from a file, memory or a callback. */
+#define MBI_MM_PROGRESS 16777216
 
-#define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
-
-/* Reads from in->block, as a merbit_read_callback. */
 MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   mbi_mm_input *in = (mbi_mm_input *)user;
   if (size > in->block_size) {
@@ -15204,9 +14532,6 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   return (int64_t)size;
 }
 
-/* ---- Sentences --------------------------------------------------------------------------- */
-
-/* Fails with a message on line `line` of the input, which names the file if there is one. */
 MBI_PRINTF(4, 5)
 MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
     int64_t line, const char *format, ...) {
@@ -15219,8 +14544,6 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
       in->path, line, text) : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* Quotes the bytes from `text` to `end`; bytes other than printable ASCII become \xNN, and
- * long text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -15258,7 +14581,6 @@ MBI_INTERNAL const char *mbi_mm_word_end(const char *p) {
   return p;
 }
 
-/* Quotes the word at `p`. */
 MBI_INTERNAL const char *mbi_mm_quote_word(const char *p, char *quoted) {
   return mbi_mm_quote(p, mbi_mm_word_end(p), quoted);
 }
@@ -15285,7 +14607,6 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
       "the read callback returned %" PRId64 " after %" PRId64 " bytes", got, in->taken);
 }
 
-/* Refuses compressed files, recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
     size_t size) {
   static const struct {
@@ -15305,8 +14626,6 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
   return MERBIT_OK;
 }
 
-/* ---- Windows ----------------------------------------------------------------------------- */
-
 MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   if (in->desc->progress == NULL || in->taken - in->reported < step) {
     return MERBIT_OK;
@@ -15319,8 +14638,6 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Takes a window of whole lines from memory in place, if enough bytes follow. Returns 0
- * otherwise. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
   const char *last;
@@ -15341,7 +14658,6 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* Fills the buffer with the rest of the last window and what can be read behind it. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -15359,8 +14675,6 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   return MERBIT_OK;
 }
 
-/* Makes a window of the whole lines in the buffer's first `used` bytes; it is empty if a
- * line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = (const char *)memrchr(in->buffer, '\n', used);
   in->next = in->buffer;
@@ -15374,7 +14688,6 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Drops part of a line longer than the buffer, which must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -15396,7 +14709,6 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
   return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "a zero byte; this is not a text file");
 }
 
-/* Reads the next window; next == end at the end of the input. */
 static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   merbit_status status = MERBIT_OK;
   do {
@@ -15418,7 +14730,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
       status = mbi_mm_long_line(in);
-    } else if (in->in_comment) { /* it ends, if only because the input does */
+    } else if (in->in_comment) {
       in->next = used > 0
           ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 : in->end;
       in->line++;
@@ -15428,8 +14740,6 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return status;
 }
 
-/* Goes to the next line that is neither blank nor a comment. Both may be anywhere behind
- * the banner, which is more than the definition allows. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
@@ -15448,7 +14758,6 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* Reads the first window, behind a byte order mark. Refuses an empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
@@ -15481,16 +14790,10 @@ MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
 }
 
 /* ==== >>market/header.c  Matrix Market: banner and size line ============================== */
-/* Banner and size line as R. F. Boisvert, R. Pozo and K. Remington define them: The Matrix
- * Market Exchange Formats: Initial Design, NISTIR 5935, 1996. One relaxation: a real
- * `hermitian` file is read as the symmetric matrix that it is. Comments mean nothing, so that a
- * `%%GraphBLAS type` line changes nothing. */
-
 MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-/* Returns the end of `word` at `p`, whatever its case, or NULL if another word is there. */
 MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
@@ -15501,7 +14804,6 @@ MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
 }
 
-/* Reads the banner's next word, which must be one of `words`; NULL ends the list. */
 static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
     const char *const *words, int *choice) {
   const char *p = mbi_mm_skip_blanks(*at);
@@ -15526,7 +14828,6 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
       mbi_mm_quote_word(p, quoted), expected);
 }
 
-/* Refuses combinations that the definition does not allow. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
@@ -15572,8 +14873,6 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-/* Reads a whole number with an optional '+'; more than 18 digits give INT64_MAX. Returns
- * its end, or NULL if there is none. */
 MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
@@ -15582,7 +14881,7 @@ MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   if (end == p) {
     return NULL;
   }
-  if (end - p > 18) { /* the value may have wrapped */
+  if (end - p > 18) {
     for (first = p; *first == '0'; first++) {
     }
     if (end - first > 18) {
@@ -15615,8 +14914,6 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-/* Checks rows against max_rows or the input's length, so that memory stays in proportion to
- * the input. A stream's length is known only at its end and is checked then. */
 MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
     const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
@@ -15631,15 +14928,13 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
       "; set max_rows of merbit_read_desc to read such a file", header->rows, most);
 }
 
-/* Returns the number of lines of an array file: all entries, the lower triangle, or that
- * without the diagonal. */
 static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
     return header->cols > 0 && n > INT64_MAX / header->cols ? INT64_MAX : n * header->cols;
   }
-  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31: so many columns */
+  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1;
   return n * half / 2;
 }
 
@@ -15658,9 +14953,6 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Refuses more entries than the rest of the input can hold, before memory is allocated. The
- * shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more bytes, and
- * the last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
       : header->field == MBI_MM_PATTERN ? 4 : 6) + (header->field == MBI_MM_COMPLEX ? 2 : 0);
@@ -15712,11 +15004,6 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
 }
 
 /* ==== >>market/entry.c  Matrix Market: one line =========================================== */
-/* Matrix Market: one line of entries, and the explanation of a bad one. */
-
-/* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
-
-/* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
 static const char *mbi_mm_special(const char *p, double *value) {
   const int negative = *p == '-';
   const char *end;
@@ -15734,7 +15021,6 @@ MBI_INTERNAL int mbi_mm_single(merbit_type type) {
   return type == MERBIT_F32 || type == MERBIT_C64;
 }
 
-/* Converts a decimal to the type's precision. Returns 0 if it is out of range. */
 static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
   float single;
   int finite;
@@ -15759,7 +15045,6 @@ static const char *mbi_mm_value(const mbi_mm_reader *r, const char *p, double *v
   return end;
 }
 
-/* Reads one number, or two if the field is complex. */
 static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
   if (p == NULL || r->header.field != MBI_MM_COMPLEX) {
@@ -15768,15 +15053,11 @@ static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_e
   return mbi_mm_is_blank(*p) ? mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->imaginary) : NULL;
 }
 
-/* Returns whether an entry is allowed on the diagonal, which is real in a Hermitian matrix. */
 static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *entry) {
   return r->header.symmetry != MBI_MM_HERMITIAN || entry->row != entry->col ||
       entry->imaginary == 0;
 }
 
-/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or
- * on the diagonal unless the matrix is skew-symmetric. The format allows only lower
- * triangles, but files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
@@ -15792,7 +15073,6 @@ static const char *mbi_mm_line_end(const char *p) {
   return *p == '\n' ? p + 1 : NULL;
 }
 
-/* Returns the next line's start. */
 static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
     mbi_mm_entry *entry) {
   const char *q = mbi_mm_whole(mbi_mm_skip_blanks(p), &entry->row);
@@ -15815,8 +15095,6 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
 
-/* Reads the next element of an array file, column by column; elements implied by symmetry
- * are not listed. Zeros are kept, because 0 * Inf must not be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
@@ -15832,8 +15110,6 @@ MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p
     mbi_mm_entry *entry) {
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
-
-/* ---- The fault of a line ----------------------------------------------------------------- */
 
 static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **at,
     const char *what, int64_t limit, int64_t *index) {
@@ -15860,7 +15136,6 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-/* Explains a bad value. `what` is "value" or the part of one. */
 static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
     const char **at) {
   const mbi_mm_input *in = &r->in;
@@ -15891,7 +15166,6 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-/* Explains why the line at in->next is no entry. */
 MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
@@ -15934,10 +15208,6 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 }
 
 /* ==== >>market/read.c  Matrix Market: reader ============================================== */
-/* Matrix Market: reads the entries and makes the matrix. */
-
-/* Replaces *array by one of `capacity` elements that begins with its first `count`
- * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
     int64_t capacity, size_t size, const char *what) {
   void *grown;
@@ -15952,11 +15222,9 @@ static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, in
   return status;
 }
 
-/* Grows the arrays. A known input length bounds the header's count, which is then allocated
- * at once; a stream's arrays grow with what it delivers. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
-  const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
+  const int64_t most = r->each * r->header.entries;
   const size_t index_size = r->wide ? sizeof(int64_t) : sizeof(int32_t);
   int64_t capacity = r->in.total > 0 ? most : 2 * r->capacity + 1024;
   merbit_status status;
@@ -16002,7 +15270,6 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
   }
 }
 
-/* Stores an entry and, if needed, its mirror image. */
 static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   const int symmetry = r->header.symmetry;
   mbi_mm_put(r, entry->row, entry->col, entry->value, entry->imaginary);
@@ -16013,7 +15280,6 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   }
 }
 
-/* Counts an entry of 2^24 or 2^53 and more: beyond, the type lacks some of the integers. */
 static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int64_t line) {
   const double least = mbi_mm_single(r->type) ? 16777216.0 : 9007199254740992.0;
   if (fabs(entry->value) >= least && fabs(entry->value) < (double)INFINITY) {
@@ -16031,8 +15297,6 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Reads entries from in->next while lines are valid and arrays have space. Returns how
- * many. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
   int64_t done;
@@ -16055,7 +15319,6 @@ static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t mo
   return done;
 }
 
-/* Returns whether the line at in->next is the last one and lacks its newline. */
 static int mbi_mm_cut(const mbi_mm_input *in) {
   return in->added &&
       (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 == in->end;
@@ -16073,7 +15336,7 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
   int64_t done = 0;
   merbit_status status = mbi_mm_grow(r);
   if (r->header.symmetry == MBI_MM_SKEW) {
-    entry.row = 1; /* of an array: its first column begins below the diagonal */
+    entry.row = 1;
   }
   while (status == MERBIT_OK && done < r->header.entries) {
     int64_t run;
@@ -16098,7 +15361,6 @@ static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
   return status;
 }
 
-/* Checks that only blank lines and comments follow the last entry. */
 static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   mbi_mm_input *in = &r->in;
   char quoted[MBI_MM_QUOTE];
@@ -16114,7 +15376,6 @@ static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   return status == MERBIT_OK ? mbi_mm_report(in, 0) : status;
 }
 
-/* Makes the matrix and adds up duplicates. */
 static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_view view;
   merbit_status status;
@@ -16171,10 +15432,6 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   return status;
 }
 
-/* ---- The three sources ------------------------------------------------------------------- */
-
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
- * NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
     const merbit_read_desc *desc, merbit_matrix **matrix, const char *culprit) {
   static const merbit_read_desc defaults = {MERBIT_TYPE_DEFAULT, 0, NULL, NULL, 0};
@@ -16252,14 +15509,12 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 }
 
 /* ==== >>market/write.c  Matrix Market: writer ============================================= */
-/* Matrix Market: writes a view to a file or a callback. */
-
-#define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
-#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
+#define MBI_MM_OUTPUT 65536
+#define MBI_MM_LINE 128
 
 typedef struct mbi_mm_output {
   merbit_context *context;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path;
   merbit_write_callback write;
   void *user;
   char *buffer;
@@ -16299,7 +15554,6 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-/* Turns the locale's decimal separator, of any number of bytes, into a point. */
 MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -16326,10 +15580,8 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-/* Writes the fewest digits from 15 on (6 for a float) that read back exactly; 17 (9) always
- * do. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
-  char text[40]; /* 24 characters at most; gcc 11 counts to 33 */
+  char text[40];
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
   if (isnan(value) || isinf(value)) {
@@ -16343,8 +15595,6 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-/* Writes an entry; one of an upper triangle as its mirror image, because files hold lower
- * triangles. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
     int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
@@ -16365,7 +15615,6 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-/* Writes the entries in the order of the view's arrays. */
 static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
   merbit_status status = MERBIT_OK;
@@ -16385,7 +15634,6 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
-/* Returns the banner's symmetry; a Hermitian matrix of real values or ones is symmetric. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
@@ -16437,8 +15685,6 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   return status;
 }
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
- * NULL. */
 static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
     const char *culprit) {
   if (context == NULL) {
@@ -16518,24 +15764,23 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 #ifndef MBI_CPU_H
 #define MBI_CPU_H
 
-/* Rows sorted by length within windows, on the CPU: spmv/cpu/sorted.c. */
-#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
-#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
+#define MBI_SORTED_AHEAD 64
+#define MBI_SORTED_PADDING MBI_SORTED_AHEAD
 
-typedef struct mbi_sorted_run { /* of rows that are equally long */
+typedef struct mbi_sorted_run {
   int64_t length, count;
 } mbi_sorted_run;
 
 typedef struct mbi_sorted_window {
-  int64_t row, entry; /* the first */
+  int64_t row, entry;
   int64_t run, runs;
 } mbi_sorted_window;
 
-typedef struct mbi_sorted_share { /* a task's */
-  int64_t head_row;               /* a row that an earlier task began, or -1 */
-  int64_t head, head_end;         /* its entries here */
-  int64_t row, last;              /* rows that this task has whole */
-  int64_t carry, carry_end;       /* entries of a row that a later task ends */
+typedef struct mbi_sorted_share {
+  int64_t head_row;
+  int64_t head, head_end;
+  int64_t row, last;
+  int64_t carry, carry_end;
   int64_t window, windows, run, runs;
 } mbi_sorted_share;
 
@@ -16543,44 +15788,41 @@ typedef struct mbi_sorted {
   mbi_sorted_share *shares;
   mbi_sorted_window *windows;
   mbi_sorted_run *runs;
-  uint16_t *row_id; /* in its window */
-  int32_t *col_ind; /* from 0 */
-  void *values;     /* NULL: all are `value` */
+  uint16_t *row_id;
+  int32_t *col_ind;
+  void *values;
   double value;
-  int far_x; /* x is larger than the caches */
+  int far_x;
 } mbi_sorted;
 
-typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/cpu/numa.c */
+typedef enum mbi_placed {
   MBI_PLACED_NOTHING, MBI_PLACED_ONE_NODE, MBI_PLACED_MOVED, MBI_PLACED_COPIED,
   MBI_PLACED_TOUCHED } mbi_placed;
 
-/* Fixed-size tasks of blocks on the CPU, plan->tasks of them: spmv/cpu/blocks.c. */
 typedef struct mbi_blocks {
-  int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
+  int64_t *chunk_index, *chunk_row;
 } mbi_blocks;
 
-/* Where the path crosses a diagonal: `row` row ends and `entry` nonzeros lie before it. */
 typedef struct mbi_merge_point {
   int64_t row, entry;
 } mbi_merge_point;
-#define MBI_MERGE_LONG 48 /* nonzeros of a mean row from which lanes pay */
+#define MBI_MERGE_LONG 48
 
-#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
-#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
+#define MBI_SORTED_WINDOW 4096
+#define MBI_SORTED_FAR (16 << 20)
 
-/* Moves the pages of an array to a node: returns how many are elsewhere then, -1: it cannot. */
 typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_CHUNKS_PER_THREAD 8
 
-#define MBI_MANY_MOST 64 /* vectors */
+#define MBI_MANY_MOST 64
 
-#define MBI_BLOCK_UNROLLED 8 /* most rows and columns of a block in spmv/cpu/block_kernels.c */
+#define MBI_BLOCK_UNROLLED 8
 
-typedef struct mbi_merge_part_f64 { /* what a task leaves for the fix-up */
-  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;    /* this task's part of it */
-  double carry;   /* the part of the row that the task stopped in */
+typedef struct mbi_merge_part_f64 {
+  int64_t head_row;
+  double head;
+  double carry;
 } mbi_merge_part_f64;
 
 typedef struct mbi_merge_call_f64 {
@@ -16589,23 +15831,23 @@ typedef struct mbi_merge_call_f64 {
   double alpha, beta, *y;
   mbi_merge_part_f64 *parts;
   int tasks;
-  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+  int shift;
 } mbi_merge_call_f64;
 
-typedef struct mbi_semiring_part_f64 { /* what a task leaves for the fix-up */
-  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;    /* this task's part of it */
-  double carry;   /* the part of the row that the task stopped in */
+typedef struct mbi_semiring_part_f64 {
+  int64_t head_row;
+  double head;
+  double carry;
 } mbi_semiring_part_f64;
 
 typedef struct mbi_semiring_call_f64 {
   const merbit_plan *plan;
   const double *values, *x;
   double alpha, beta, zero, *y;
-  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  int scales, vanishes, adds;
   mbi_semiring_part_f64 *parts;
   int tasks;
-  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+  int shift;
 } mbi_semiring_call_f64;
 
 typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *values,
@@ -16614,22 +15856,21 @@ typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *value
 typedef struct mbi_block_call_f64 {
   const mbi_bsr *bsr;
   const double *values;
-  int64_t step;       /* from block to block; 0: one stands for all */
-  const double *x; /* moved back by the base */
+  int64_t step;
+  const double *x;
   double alpha, beta, *y;
-  mbi_block_kernel_f64 kernel; /* NULL: a shape without a loop of its own */
-  int64_t
-      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+  mbi_block_kernel_f64 kernel;
+  int64_t edge;
   const int64_t *chunk_index, *chunk_row;
   int tasks;
   int64_t *head_row;
   double *head, *carry;
 } mbi_block_call_f64;
 
-typedef struct mbi_merge_part_f32 { /* what a task leaves for the fix-up */
-  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;    /* this task's part of it */
-  float carry;   /* the part of the row that the task stopped in */
+typedef struct mbi_merge_part_f32 {
+  int64_t head_row;
+  float head;
+  float carry;
 } mbi_merge_part_f32;
 
 typedef struct mbi_merge_call_f32 {
@@ -16638,23 +15879,23 @@ typedef struct mbi_merge_call_f32 {
   float alpha, beta, *y;
   mbi_merge_part_f32 *parts;
   int tasks;
-  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+  int shift;
 } mbi_merge_call_f32;
 
-typedef struct mbi_semiring_part_f32 { /* what a task leaves for the fix-up */
-  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;    /* this task's part of it */
-  float carry;   /* the part of the row that the task stopped in */
+typedef struct mbi_semiring_part_f32 {
+  int64_t head_row;
+  float head;
+  float carry;
 } mbi_semiring_part_f32;
 
 typedef struct mbi_semiring_call_f32 {
   const merbit_plan *plan;
   const float *values, *x;
   float alpha, beta, zero, *y;
-  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  int scales, vanishes, adds;
   mbi_semiring_part_f32 *parts;
   int tasks;
-  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+  int shift;
 } mbi_semiring_call_f32;
 
 typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values,
@@ -16663,12 +15904,11 @@ typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values
 typedef struct mbi_block_call_f32 {
   const mbi_bsr *bsr;
   const float *values;
-  int64_t step;       /* from block to block; 0: one stands for all */
-  const float *x; /* moved back by the base */
+  int64_t step;
+  const float *x;
   float alpha, beta, *y;
-  mbi_block_kernel_f32 kernel; /* NULL: a shape without a loop of its own */
-  int64_t
-      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+  mbi_block_kernel_f32 kernel;
+  int64_t edge;
   const int64_t *chunk_index, *chunk_row;
   int tasks;
   int64_t *head_row;
@@ -16679,7 +15919,6 @@ typedef struct mbi_block_call_f32 {
 /* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
-// What the kernels of spmv/gpu/merbit/merbit.cu take, for the host and the device.
 typedef struct mbk_merbit_product_dual_arguments {
   MBK_POINTER(const MBK_TILE) tile_x, tile_y;
   MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
@@ -16712,7 +15951,6 @@ typedef struct mbk_merbit_fixup_arguments {
   mbk_u64 tiles, blocks;
   mbk_scalar alpha, beta;
 } mbk_merbit_fixup_arguments;
-// What the kernels of spmv/gpu/merbit/tile.cuh take, for the host and the device.
 typedef struct mbk_merbit_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows, nnz, tiles;
@@ -16720,16 +15958,15 @@ typedef struct mbk_merbit_build_arguments {
   MBK_POINTER(MBK_DESCRIPTOR) lane_desc;
 } mbk_merbit_build_arguments;
 
-/* MERBIT's specialisation and TILE arrays (spmv/gpu/merbit/merbit.cu). */
 typedef struct mbi_merbit {
   int sigma, omega, threads;
-  int dual;            /* dual-buffer commit, for the library's own iterations */
-  int coordinate_bits; /* bits of each offset in a lane descriptor */
-  int descriptor_bits; /* 32 or 64 */
-  int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
+  int dual;
+  int coordinate_bits;
+  int descriptor_bits;
+  int tile_bytes;
   uint64_t path, tiles, blocks;
   mbi_devptr tile_x, tile_y, lane_desc;
-  void *build, *product, *fixup; /* CUfunction */
+  void *build, *product, *fixup;
 } mbi_merbit;
 
 #define MBI_MERBIT_BUILD_THREADS 128
@@ -16739,14 +15976,12 @@ typedef struct mbi_merbit {
 /* ==== >>spmv/gpu/scan/scan.h ============================================================== */
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
-// What the kernels of spmv/gpu/scan/build.cuh take, for the host and the device.
 typedef struct mbk_scan_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
   mbk_u64 nnz, tiles;
   MBK_POINTER(mbk_u32) row_ends, tile_row;
 } mbk_scan_build_arguments;
-// What the kernels of spmv/gpu/scan/fixup.cuh take, for the host and the device.
 typedef struct mbk_scan_fixup_arguments {
   MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;
@@ -16754,7 +15989,6 @@ typedef struct mbk_scan_fixup_arguments {
   mbk_u64 tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
-// What the kernels of spmv/gpu/scan/scan.cu take, for the host and the device.
 typedef struct mbk_scan_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16766,7 +16000,6 @@ typedef struct mbk_scan_product_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
-// What the kernels of spmv/gpu/scan/whole.cu take, for the host and the device.
 typedef struct mbk_scan_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   MBK_POINTER(const mbk_u32) tile_row;
@@ -16786,33 +16019,27 @@ typedef struct mbk_scan_whole_arguments {
   mbk_scalar alpha, beta;
 } mbk_scan_whole_arguments;
 
-/* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
-  int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* blocks own whole rows: block_start instead of a fix-up */
-  int dots;  /* products compute x'A x */
+  int pack;
+  int whole;
+  int dots;
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles before the tile that row
-                        * began */
-  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  mbi_devptr tile_row;
+  void *build, *cut, *product, *sum, *fixup;
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* The vector size from which a product computes x'A x for callers who want it. Rows must be
- * short and vectors so large that reading x and A x again would take longer than the sum costs
- * the product. */
 #ifndef MBI_SCAN_DOTS
-#define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
+#define MBI_SCAN_DOTS 24000000u
 #endif
 
 #endif
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
-// What the kernels of spmv/gpu/rows/rows.cu take, for the host and the device.
 typedef struct mbk_rows_product_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -16824,18 +16051,16 @@ typedef struct mbk_rows_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_rows_product_arguments;
 
-/* Lanes per row (spmv/gpu/rows/rows.cu). */
 typedef struct mbi_rows {
   int lanes, unroll, threads;
   uint64_t blocks;
-  void *product; /* CUfunction */
+  void *product;
 } mbi_rows;
 
 #endif
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
-// What the kernels of spmv/gpu/merge/merge.cu take, for the host and the device.
 typedef struct mbk_merge_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(mbk_u64) chunk_row;
@@ -16863,16 +16088,14 @@ typedef struct mbk_merge_fixup_arguments {
   mbk_scalar alpha, beta;
 } mbk_merge_fixup_arguments;
 
-/* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
   int steps, threads, resident;
-  int pack;   /* nonzeros that a lane loads at once */
-  int rounds; /* chunks that a block takes, one after the other */
+  int pack;
+  int rounds;
   uint64_t chunks, blocks;
-  void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  void *cut, *product, *sum, *fixup;
 } mbi_merge_path;
 
-/* Upper limits, for which no kernel needs more shared memory than every GPU grants. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
@@ -16881,7 +16104,6 @@ typedef struct mbi_merge_path {
 /* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
-// What the kernels of spmv/gpu/sliced/build.cuh take, for the host and the device.
 typedef struct mbk_sliced_order_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
@@ -16909,7 +16131,6 @@ typedef struct mbk_sliced_fill_arguments {
   MBK_POINTER(mbk_u16) columns;
   MBK_POINTER(MBK_VALUE) sliced_values;
 } mbk_sliced_fill_arguments;
-// What the kernels of spmv/gpu/sliced/sliced.cu take, for the host and the device.
 typedef struct mbk_sliced_product_arguments {
   MBK_POINTER(const mbk_u32) slice_start, column_start;
   MBK_POINTER(const mbk_u16) pages;
@@ -16923,26 +16144,24 @@ typedef struct mbk_sliced_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_sliced_product_arguments;
 
-/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
 typedef struct mbi_sliced {
   int unroll, threads;
-  int sorted; /* rows sorted by length within windows */
+  int sorted;
   uint64_t slices, blocks;
-  uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
+  uint64_t slots, column_slots;
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
-  void *kernels[4]; /* CUfunction: order, width, fill, product */
+  void *kernels[4];
 } mbi_sliced;
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
 #define MBI_PAGE_SET \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
+  65
 
 #endif
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
-// What the kernels of spmv/gpu/binned/binned.cu take, for the host and the device.
 typedef struct mbk_binned_multiply_arguments {
   MBK_POINTER(const mbk_u32) items;
   MBK_POINTER(const mbk_u16) strip_col;
@@ -16966,7 +16185,6 @@ typedef struct mbk_binned_sum_arguments {
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_binned_sum_arguments;
-// What the kernels of spmv/gpu/binned/build.cuh take, for the host and the device.
 typedef struct mbk_binned_count_arguments {
   MBK_POINTER(const mbk_i32) col_ind;
   mbk_u64 nnz;
@@ -17001,30 +16219,25 @@ typedef struct mbk_binned_fill_arguments {
   mbk_u32 again;
 } mbk_binned_fill_arguments;
 
-/* The binned product: the scan's schedule, and the runs of nonzeros
- * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
-  mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
-  int warp_tiles;                /* tiles of a warp in a part */
-  uint64_t strip, part_nonzeros; /* columns; nonzeros */
+  mbi_scan_schedule scan;
+  int warp_tiles;
+  uint64_t strip, part_nonzeros;
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* groups of 32 bytes of products: in all, and of the largest
-                                 * part */
+  uint64_t groups, part_groups;
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
-  void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
+  void *kernels[6];
 } mbi_binned;
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
 #define MBI_BINNED_ITEM \
-  4096u /* groups of an item of phase 1: enough to pay for its strip of \
-         * x */
+  4096u
 
 #endif
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
-// What the kernels of spmv/gpu/bsr/bsr.cu take, for the host and the device.
 typedef struct mbk_bsr_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
   MBK_POINTER(const mbk_i32) columns;
@@ -17044,7 +16257,6 @@ typedef struct mbk_bsr_fixup_arguments {
   mbk_u64 tiles, empty_rows, rows;
   mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
-// What the kernels of spmv/gpu/bsr/build.cuh take, for the host and the device.
 typedef struct mbk_bsr_schedule_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;
@@ -17074,19 +16286,17 @@ typedef struct mbk_bsr_fill_arguments {
 
 #define MBI_BSR_KERNELS 6
 
-/* Tiles of blocks: spmv/gpu/bsr/bsr.cu describes the layout. */
 typedef struct mbi_bsr_tiles {
   int block_rows, block_cols;
-  int edge;                  /* the last column of blocks reaches past the matrix */
-  int split, lane_cols;      /* lanes per row of a block, and the columns of each */
-  int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
-  int together, slot_blocks; /* blocks that a slot loads at once, and takes in a tile */
-  int shuffled;              /* lanes of a slot load x together and pass it on by shuffles */
+  int edge;
+  int split, lane_cols;
+  int strips, lanes, slots;
+  int together, slot_blocks;
+  int shuffled;
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
-  void *
-      kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
+  void * kernels[MBI_BSR_KERNELS];
 } mbi_bsr_tiles;
 
 #define MBI_BSR_BUILD_THREADS 256
@@ -17095,7 +16305,6 @@ typedef struct mbi_bsr_tiles {
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
-// What the kernels of spmv/gpu/hubs/build.cuh take, for the host and the device.
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;
@@ -17110,7 +16319,6 @@ typedef struct mbk_hubs_encode_arguments {
   MBK_POINTER(const mbk_i32) code;
   MBK_POINTER(mbk_i32) codes;
 } mbk_hubs_encode_arguments;
-// What the kernels of spmv/gpu/hubs/hubs.cu take, for the host and the device.
 typedef struct mbk_hubs_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) codes;
@@ -17125,20 +16333,18 @@ typedef struct mbk_hubs_product_arguments {
   mbk_scalar alpha, beta;
 } mbk_hubs_product_arguments;
 
-/* The register scan with hubs (spmv/gpu/hubs/hubs.cu). */
 typedef struct mbi_hubs {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  uint64_t capacity;      /* hubs that fit in shared memory */
-  uint32_t count;         /* hubs that there are */
+  mbi_scan_schedule scan;
+  uint64_t capacity;
+  uint32_t count;
   mbi_devptr hub_col, codes;
-  void *kernels[4]; /* CUfunction: assign, encode, product, sum */
+  void *kernels[4];
 } mbi_hubs;
 
 #endif
 /* ==== >>spmv/gpu/cb/cb.h ================================================================== */
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
-// What the kernels of spmv/gpu/cb/cb.cu take, for the host and the device.
 typedef struct mbk_cb_product_arguments {
   MBK_POINTER(const mbk_u64) task_block;
   MBK_POINTER(const mbk_u32) task_target;
@@ -17161,24 +16367,19 @@ typedef struct mbk_cb_fixup_arguments {
   mbk_scalar alpha, beta;
 } mbk_cb_fixup_arguments;
 
-/* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {
   int threads, aggregated;
-  uint64_t limit; /* steps of a warp at most */
+  uint64_t limit;
   uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
-  mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
+  mbi_devptr words, first, data;
   mbi_devptr task_block, task_target, split_strip, split_part;
-  void *product, *fixup; /* CUfunction */
+  void *product, *fixup;
 } mbi_cb;
 
 enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_SIDE 16
-#define MBI_CB_SPARSE 32 /* entries below which a block is super-sparse */
-#define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
-/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. The steps are the kernel's: in COO the doublings
- * until a segmented scan of 16 spans the longest row, in CSR the longest row. Widths: 0,
- * columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
+#define MBI_CB_SPARSE 32
+#define MBI_CB_PLACE 29
 #define MBI_CB_WORD(count, form, steps, width, offset) \
   ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | \
    (uint64_t)(width) << 20 | (offset) / 8 << 22)
@@ -17186,57 +16387,50 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
 #define MBI_CB_SPARE \
-  4                            /* empty blocks after the last one, because the kernel reads \
-                                * ahead */
-typedef struct mbi_cb_format { /* on the host */
+  4
+typedef struct mbi_cb_format {
   int aggregated;
   uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
   uint64_t *words;
-  uint32_t *first; /* column of each block */
+  uint32_t *first;
   unsigned char *data;
-  uint64_t limit, cut, tasks, parts, splits; /* spmv/gpu/cb/fill.c */
+  uint64_t limit, cut, tasks, parts, splits;
   uint64_t *task_block;
   uint32_t *task_target, *split_strip, *split_part;
 } mbi_cb_format;
-typedef struct mbi_cb_strip { /* counts, then starts */
+typedef struct mbi_cb_strip {
   uint64_t blocks, bytes, sparse;
 } mbi_cb_strip;
 typedef struct mbi_cb_options {
-  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
-  uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
-  uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
-  int processors;            /* multiprocessors of the GPU */
-  int weighed;               /* below coo_max, CSR if COO would take longer */
+  double aggregate;
+  uint64_t coo_max, csr_max;
+  uint64_t steps;
+  int processors;
+  int weighed;
 } mbi_cb_options;
 typedef struct mbi_cb_build {
-  const merbit_view *from; /* host CSR, 32-bit columns */
-  const char *values;      /* as the plan stores them */
-  size_t value_bytes;      /* 0: a pattern */
+  const merbit_view *from;
+  const char *values;
+  size_t value_bytes;
   const mbi_cb_options *options;
   uint64_t strips;
   int tasks;
-  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
-  mbi_cb_strip *strip[2]; /* of all columns; of aggregated columns */
+  uint64_t *keys, *spare;
+  mbi_cb_strip *strip[2];
   mbi_cb_format *format;
 } mbi_cb_build;
 typedef struct mbi_cb_cursor {
   const mbi_cb_build *build;
-  int aggregated, crowded; /* crowded: entries of the group share a place */
+  int aggregated, crowded;
   int form;
-  const uint64_t *keys; /* of the strip */
+  const uint64_t *keys;
   uint64_t count, group_to;
-  uint32_t columns[MBI_CB_SIDE]; /* of the group */
+  uint32_t columns[MBI_CB_SIDE];
   unsigned width;
-  uint64_t from, to; /* the block's keys */
+  uint64_t from, to;
 } mbi_cb_cursor;
 
-/* How strips are dealt to warps, in place of the paper's priority queue (section 3.4), which
- * scatters neighbours over the GPU. Strips go to warps in their order, as many to each as keep
- * it within `limit` steps, or one strip of up to `cut` steps; a longer strip is cut into parts,
- * a warp each. The GPU deals thread blocks to free multiprocessors, which is list scheduling:
- * the last one ends within the mean load plus one thread block's, the bound of the queue too
- * (Graham, SIAM J. Appl. Math. 17, 1969). */
-#define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
+#define MBI_CB_PART 0x80000000u
 #define MBI_CB_LEAST_LIMIT 20
 
 #define MBI_CB_FIXUP_THREADS 512
@@ -17245,7 +16439,6 @@ typedef struct mbi_cb_cursor {
 /* ==== >>spmv/gpu/many/many.h ============================================================== */
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
-// What the kernels of spmv/gpu/many/copies.cuh take, for the host and the device.
 typedef struct mbk_many_collect_arguments {
   MBK_POINTER(const MBK_VECTOR) x;
   mbk_u64 ldx, cols;
@@ -17260,7 +16453,6 @@ typedef struct mbk_many_spread_arguments {
   mbk_u64 ldy;
   mbk_scalar alpha, beta;
 } mbk_many_spread_arguments;
-// What the kernels of spmv/gpu/many/many.cu take, for the host and the device.
 typedef struct mbk_many_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17281,7 +16473,6 @@ typedef struct mbk_many_fixup_arguments {
   mbk_u64 ldy, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
-// What the kernels of spmv/gpu/many/rows.cu take, for the host and the device.
 typedef struct mbk_rows_many_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17293,29 +16484,25 @@ typedef struct mbk_rows_many_arguments {
   mbk_scalar alpha, beta;
 } mbk_rows_many_arguments;
 
-/* Several vectors at once: the scan's schedule, and how lanes share columns of X
- * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
-  mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width;              /* columns that are multiplied: the vectors, with padding in copies */
-  int span;               /* columns that a lane loads at once */
-  int team;               /* lanes per nonzero */
-  int words;              /* nonzeros of a run, divided by 32 */
-  int piece;              /* nonzeros of a run that are staged at once */
-  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  mbi_scan_schedule scan;
+  int width;
+  int span;
+  int team;
+  int words;
+  int piece;
+  int staged;
   int unroll, threads, resident;
-  unsigned shared;                /* bytes of shared memory of a block */
-  void *loose, *collect, *spread; /* CUfunction */
+  unsigned shared;
+  void *loose, *collect, *spread;
 } mbi_many;
 
-/* Bytes of host memory through which pieces pass that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
 
 #endif
 /* ==== >>spmv/stages/stages.h ============================================================== */
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
-// What the kernels of spmv/stages/extract_blocks.cu take, for the host and the device.
 typedef struct mbk_extract_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17352,7 +16539,6 @@ typedef struct mbk_extract_fill_arguments {
   MBK_POINTER(mbk_u32) masks;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_extract_fill_arguments;
-// What the kernels of spmv/stages/full_blocks.cu take, for the host and the device.
 typedef struct mbk_full_blocks_places_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;
@@ -17367,7 +16553,6 @@ typedef struct mbk_full_blocks_values_arguments {
   mbk_u64 rows;
   MBK_POINTER(MBK_VALUE) blocks;
 } mbk_full_blocks_values_arguments;
-// What the kernels of spmv/stages/reorder.cu take, for the host and the device.
 typedef struct mbk_reorder_gather_arguments {
   MBK_POINTER(const mbk_i32) order;
   MBK_POINTER(const MBK_VECTOR) from;
@@ -17381,7 +16566,6 @@ typedef struct mbk_reorder_values_arguments {
   MBK_POINTER(MBK_VALUE) to;
   mbk_u64 count;
 } mbk_reorder_values_arguments;
-// What the kernels of spmv/stages/transpose.cu take, for the host and the device.
 typedef struct mbk_transpose_count_arguments {
   MBK_POINTER(const mbk_i32) keys;
   mbk_u32 base;
@@ -17422,7 +16606,6 @@ typedef struct mbk_transpose_starts_arguments {
   mbk_u64 nnz, cols;
   MBK_POINTER(MBK_PLACE) starts;
 } mbk_transpose_starts_arguments;
-// What the kernels of spmv/stages/value_forms.cuh take, for the host and the device.
 typedef struct mbk_forms_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -17497,61 +16680,49 @@ typedef struct mbk_forms_differ_arguments {
   MBK_POINTER(mbk_u32) against;
 } mbk_forms_differ_arguments;
 
-/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
-  merbit_view view; /* the user's */
-  merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
-  void *places;     /* where the values were in the view */
+  merbit_view view;
+  merbit_view full;
+  void *places;
   merbit_index_type place_type;
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
-  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
-                   * begin, and its scratch: tasks + 1 each */
+  int direct;
+  int64_t *parts;
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
- * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows is 0 if none did */
+  mbi_device_csr csr;
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
-  int by_shape;     /* made by spmv/stages/extract_blocks.c */
+  void *kernels[4];
+  int by_shape;
 } mbi_extracted;
 
-/* A reordered plan's order, and where the values were that the plan moved:
- * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
-  int32_t *order; /* order[new] = old; NULL: the view's order */
-  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
-                   * GPU memory */
+  int32_t *order;
+  void *places;
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of both */
+  uint64_t bytes;
   mbi_program program;
-  void *kernels[3]; /* CUfunction: gather, scatter, values */
+  void *kernels[3];
 } mbi_reorder;
 
-/* A plan of a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
-  int on_gpu;            /* plan->view is in plan->device instead */
+  merbit_matrix *matrix;
+  int on_gpu;
   double seconds;
 } mbi_transpose;
 
-/* Products from which on searching shorter values, and copying them, pays; and the same for
- * forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
-#define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
+#define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8)
 #define MBI_VALUES_KEYS 512
-/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
- * values. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -17560,22 +16731,21 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) | \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
-/* A search for shorter forms of values. */
 typedef struct mbi_values_search {
-  mbi_program *program; /* of spmv/shared/device_csr.cu */
+  mbi_program *program;
   mbi_devptr values;
-  mbi_devptr scratch; /* holds a mbi_values_scratch */
-  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
-  uint32_t against;   /* forms ruled out so far */
+  mbi_devptr scratch;
+  mbi_devptr columns;
+  uint32_t against;
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts it */
+typedef struct mbi_extract_tally {
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
+  uint64_t descends;
 } mbi_extract_tally;
-typedef struct mbi_extract { /* state while blocks are made */
+typedef struct mbi_extract {
   merbit_plan *plan;
-  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
+  merbit_view csr;
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -17593,129 +16763,109 @@ typedef struct mbi_reorder_call {
 enum {
   MBI_TRANSPOSE_ROWS, MBI_TRANSPOSE_COUNT, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_MOVE,
   MBI_TRANSPOSE_STARTS, MBI_TRANSPOSE_KERNELS };
-/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
- * entries travel along and, if there are values, the places of entries. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
-  void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the index of the buffers that the last pass writes
-                                           * to */
-  uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
-  mbi_devptr space;                       /* holds everything that the plan does not keep */
-  uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
-  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
+  void *kernels[MBI_TRANSPOSE_KERNELS];
+  int passes, last;
+  uint32_t bits;
+  uint64_t blocks, chunk;
+  mbi_devptr space;
+  uint64_t bytes;
+  mbi_devptr keys[2], rows[2], places[2];
+  mbi_devptr counts, totals;
   merbit_index_type place_type;
 } mbi_transposing;
 
 #endif
 
-/* What the library's own iterations want of a plan; all zero for a user's. */
 typedef struct mbi_plan_making {
-  int dual;          /* the dual-buffer commit */
-  const char *after; /* of mbi_epilogue; NULL: nothing */
-  /* CUDA: */
-  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan
-                    lives as long as one call, and keeps what a transpose was made in */
-  int dots;             /* x'A x comes with a product, where that costs it little */
-  int stops;            /* a product of an epilogue ends where its flag is set */
-  int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
-  int unsynchronised;   /* what the GPU does for the plan may still be on the default stream */
-  /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
-   * found sound; NULL: nothing. */
+  int dual;
+  const char *after;
+  uint64_t arena_bytes;
+  int dots;
+  int stops;
+  int interleaved;
+  int unsynchronised;
   merbit_status (*checked)(void *maker);
   void *maker;
 } mbi_plan_making;
 
 struct merbit_plan {
   merbit_context *context;
-  int64_t references; /* its workspaces, and the user */
+  int64_t references;
   merbit_plan_desc desc;
-  merbit_view given;     /* the user's, with both triangles */
-  merbit_view view;      /* the same, or its transpose */
-  merbit_view csr;       /* what is multiplied, or was uploaded */
-  merbit_matrix *owner;  /* whose arrays these may be; NULL: the user's */
-  merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
+  merbit_view given;
+  merbit_view view;
+  merbit_view csr;
+  merbit_matrix *owner;
+  merbit_matrix *matrix;
   mbi_reorder reorder;
   mbi_transpose transpose;
-  mbi_symmetric symmetric; /* of a matrix given by one triangle */
-  mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
+  mbi_symmetric symmetric;
+  mbi_bsr bsr;
   merbit_side side;
   merbit_method method;
-  merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
-  char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method; else empty */
+  merbit_type type;
+  char reason[384];
+  char why[160];
   double plan_seconds;
   mbi_plan_making making;
   mbi_arena arena;
-  /* CPU */
   int tasks;
-  const void *values; /* of csr or bsr; NULL: ones */
-  void *own_values;   /* holds values after an update */
+  const void *values;
+  void *own_values;
   mbi_blocks blocks;
   mbi_sorted sorted;
   mbi_placed placed;
   int placed_nodes;
-  void *placed_columns; /* holds csr.col_ind where it was copied */
-  /* CUDA */
+  void *placed_columns;
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
-  void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
+  void *state;
   mbi_program program;
-  void *scale; /* CUfunction: x times the values of its columns, where that comes first */
-  uint64_t schedule_bytes;    /* what the method added to the CSR */
-  uint64_t stream_bytes;      /* that a product moves beside x and y */
-  mbi_nonempty_rows nonempty; /* where the choice or the method asks */
+  void *scale;
+  uint64_t schedule_bytes;
+  uint64_t stream_bytes;
+  mbi_nonempty_rows nonempty;
   mbi_extracted extracted;
-  mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
-  int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
-                need nothing of them once it is set */
-  mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int streaming;               /* the matrix is loaded past the caches */
-  merbit_workspace *workspace; /* the plan's own; holds no reference */
+  mbi_operators *operators;
+  int stops;
+  mbi_epilogue *epilogue;
+  int streaming;
+  merbit_workspace *workspace;
 };
 
 struct merbit_workspace {
   merbit_plan *plan;
-  void *carries;                 /* CPU: of the merge tasks */
-  void *bounce;                  /* CUDA with several host vectors: spmv/plan/many_product.c */
-  mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
-  mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
-  const void *known_x, *known_y; /* pointers already found to be the GPU's */
-  double *sums;                  /* CPU: of each chunk of an epilogue */
-  mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes of it */
-  const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
+  void *carries;
+  void *bounce;
+  mbi_devptr device_carries;
+  mbi_devptr staged_x, staged_y;
+  const void *known_x, *known_y;
+  double *sums;
+  mbi_devptr sums_scratch;
+  mbi_devptr arena;
+  const void *known_epilogue[9];
 };
 
 #endif
 
-/* What methods and stages ask of a plan. */
-
-/* Whether products start only when all before them is done. Then x is read as data that nobody
- * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
- */
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
   return plan->making.interleaved && plan->method != MERBIT_METHOD_SLICED;
 }
 
-/* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
- * in calm plans too: it reads the carries as data that others write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* A kernel of a product with nothing of the same call before it that it could be `behind`. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
     int64_t grid, int threads, unsigned shared_bytes, void *stream, const void *arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
       stream, arguments, mbi_plan_start(plan, 0));
 }
 
-/* That a product reads of each nonzero's value. */
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
@@ -17732,7 +16882,6 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* That a product moves for values beside. */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -17742,13 +16891,11 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
       : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size : 0;
 }
 
-/* Of shared memory that each block of a product keeps for a table. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
       ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type)) : 0;
 }
 
-/* For merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values", "values all equal",
       "values exact in f32", "values exact in f16", "values from a table, by bytes",
@@ -17758,7 +16905,6 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
       : names[plan->device.form];
 }
 
-/* Whether plan->bsr is what is multiplied. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
@@ -17770,7 +16916,6 @@ MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
   return names[method];
 }
 
-/* Returns the name that users write; of methods for comparison, that of mbi_method_name. */
 MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
   static const char *const names[] = {
       "MERBIT_METHOD_AUTO",   "MERBIT_METHOD_REFERENCE", "MERBIT_METHOD_MERGE",
@@ -17785,7 +16930,6 @@ MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
 
-/* The transpose of a COO, as it lies. */
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   const void *rows = coo->row_ind;
   const int64_t count = coo->rows;
@@ -17795,7 +16939,6 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Check the arrays of plan->view, which are on the host, by the names under which they came. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
     const merbit_view *host) {
   merbit_view given = *host;
@@ -17809,23 +16952,15 @@ MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
 }
 
 /* ==== >>spmv/plan/types.c  types of a plan ================================================ */
-/* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
- * have one type, which may be wider. */
-
-/* What a matrix is multiplied in, where the plan does not say. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-/* The type of x, y, sums, alpha and beta. */
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
       : mbi_type_accumulator(plan->type);
 }
 
-/* Returns alpha or beta as kernels of the plan take it: a number of the accumulator's type, or
- * one that may be absent (semirings); the address of one in device memory; or, where the plan's
- * products stop, the address of the flag. Such a plan's beta is not read. */
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
   mbk_scalar made = {{0, 0}};
   const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
@@ -17837,31 +16972,24 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
   return made;
 }
 
-/* That a product multiplies. */
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
- * form of the values takes. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* In kernels: short values are their bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
-/* Whether values are multiplied with their imaginary part negated. */
 MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's
- * type become numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
       : mbi_plan_conjugates(plan)             ? 8
@@ -17869,7 +16997,6 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
       : plan->type == MERBIT_BF16             ? 7 : MBI_VALUES_GENERAL;
 }
 
-/* For merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
@@ -17891,7 +17018,6 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-/* Sets desc->vector_type, the type of vectors and sums, where it is the matrix's to say. */
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type;
@@ -17914,7 +17040,6 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-/* Methods that take what is not plain. */
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
@@ -17935,9 +17060,6 @@ MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbi
   }
 }
 
-/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
- * size.
- */
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
     merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
@@ -17948,9 +17070,6 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, what a plan keeps, what kernels are told ==== */
-/* Products over semirings other than plus-times: checks and preamble. Kernels:
- * spmv/shared/semiring.cuh; CPU threads: spmv/cpu/semirings.c. */
-
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
 }
@@ -17961,20 +17080,15 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
- * do not add up in a wider type, where their sums would be rounded to the values' type. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
       ? MBI_BUILD_KEEP : 0;
 }
 
-/* Returns the semiring's name for merbit_plan_describe, where it follows the type. */
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
   static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
   return labels[plan->desc.semiring];
 }
-
-/* ---- Checks ------------------------------------------------------------------------------ */
 
 static int mbi_semiring_method(merbit_method method) {
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
@@ -17982,7 +17096,6 @@ static int mbi_semiring_method(merbit_method method) {
       method == MERBIT_METHOD_ROWS;
 }
 
-/* Checks the semiring of a plan. Call it after the checks of type and method. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
@@ -18020,7 +17133,6 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Returns 1 if the operators have what a side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -18029,7 +17141,6 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
       : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* Checks the zero in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -18042,13 +17153,12 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
       mbi_plan_type_text(plan));
 }
 
-/* Sets plan->operators to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
   mbi_operators *o;
-  plan->desc.operators = NULL; /* the user's memory, not used from here on */
+  plan->desc.operators = NULL;
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -18081,8 +17191,6 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- What kernels are told --------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
   if (plan->operators != NULL) {
@@ -18101,7 +17209,6 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
       : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY : 0.0;
 }
 
-/* Returns the kernel argument for a scalar in host memory, or NULL. */
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
@@ -18115,7 +17222,6 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
@@ -18127,10 +17233,6 @@ MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 }
 
 /* ==== >>spmv/shared/epilogue_table.c  CPU: epilogues that need no function of the user ==== */
-/* Epilogue functions for the CPU that merbit brings along. A user must give a function for an
- * epilogue on the CPU, but not for these expressions: the function is generated from the same
- * text that kernels get. */
-
 static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
   (void)y;
   return v0 * ax;
@@ -18317,7 +17419,7 @@ static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *
 }
 
 static const struct {
-  const char *texts[3]; /* of the result and of the sums; NULL if there is none */
+  const char *texts[3];
   merbit_epilogue_rows f64, f32;
 } mbi_epilogues[] = {
     {{NULL, "v0 * ax", NULL}, mbi_epilogue_dot_f64, mbi_epilogue_dot_f32},
@@ -18326,7 +17428,6 @@ static const struct {
     {{"(s0 * ax + s1) / abs(v1)", "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
      mbi_epilogue_rank_f64, mbi_epilogue_rank_f32}, };
 
-/* Returns 1 if two texts are equal except for spaces. */
 static int mbi_epilogue_same(const char *a, const char *b) {
   if (a == NULL || b == NULL) {
     return a == b;
@@ -18346,7 +17447,6 @@ static int mbi_epilogue_same(const char *a, const char *b) {
   }
 }
 
-/* Returns the function for an epilogue of these expressions, or NULL. */
 MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
@@ -18360,29 +17460,19 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *gi
 }
 
 /* ==== >>spmv/shared/epilogue.c  epilogues: checks, what kernels are told, room for sums ==== */
-/* Epilogues: a function of each row of op(A) x on its way to y, and two sums over all rows. On
- * CUDA a kernel runs them after the product (spmv/shared/epilogue.cu);
- * spmv/plan/epilogue_product.c calls them. */
-
 #define MBI_EPILOGUE_SCALARS 8
-/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
 #define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
-/* Returns the bytes that an epilogue moves in addition to its product: the vectors and y, and y
- * again if there is a result. */
 MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
   return plan->epilogue == NULL ? 0 : bytes * (plan->epilogue->given.vectors + 1 +
       (plan->epilogue->result[0] != '\0'));
 }
 
-/* ---- Checks ------------------------------------------------------------------------------ */
-
-/* Checks an epilogue. Call it after the checks of types, semirings and several vectors. */
 MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
     const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
@@ -18404,7 +17494,6 @@ MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Checks and translates one expression. The result has the plan's type; sums are double. */
 MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
     const char *what, const char *source, char *text) {
   static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
@@ -18431,16 +17520,15 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
       sum ? MERBIT_F64 : mbi_plan_accumulator(plan), sum ? "double" : "MBK_COMPUTE", text);
 }
 
-/* Sets plan->epilogue to a checked copy of the user's. mbi_plan_free releases it. */
 MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   mbi_epilogue *e;
-  plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
+  plan->desc.epilogue = NULL;
   if (given == NULL) {
     return MERBIT_OK;
   }
-  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* alpha and beta are not given */
+  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT;
   e = (mbi_epilogue *)mbi_allocate(context, sizeof *e);
   if (e == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's epilogue");
@@ -18470,8 +17558,6 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   return MERBIT_OK;
 }
 
-/* ---- The kernel -------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
     mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
@@ -18493,7 +17579,6 @@ MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   }
 }
 
-/* Compiles the epilogue's kernel. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
@@ -18502,17 +17587,12 @@ MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 
-/* Releases the epilogue's program. The CUDA context must be current. */
 MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   if (plan->epilogue != NULL) {
     mbi_program_destroy(plan->context, &plan->epilogue->program);
   }
 }
 
-/* ---- Room -------------------------------------------------------------------------------- */
-
-/* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
- * thread loads 16 bytes of each vector at once. */
 MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   const uint64_t packs =
       (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
@@ -18533,7 +17613,6 @@ MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
       (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-/* Allocates a workspace's memory for an epilogue on the CPU. mbi_workspace_free releases it. */
 MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
@@ -18547,9 +17626,6 @@ MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspac
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
-/* What every other method is compared with: sums start at +0 and run in the order of the
- * arrays. */
-/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
 MBI_INTERNAL void mbi_scale_f64(int64_t begin, int64_t end, double alpha, double beta,
     double *y) {
   int64_t row;
@@ -18597,7 +17673,6 @@ static void mbi_reference_typed_f64(const merbit_view *csr, const double *values
   }
 }
 
-/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
 MBI_INTERNAL void mbi_scale_f32(int64_t begin, int64_t end, float alpha, float beta, float *y) {
   int64_t row;
   for (row = begin; row < end; row++) {
@@ -18644,9 +17719,6 @@ static void mbi_reference_typed_f32(const merbit_view *csr, const float *values,
   }
 }
 
-/* y = alpha A x + beta y, one row after the other. `csr` is a checked host view with 32-bit
- * columns; `values` takes the place of its own, NULL is a pattern. Scalars and vectors have its
- * type. */
 MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *values,
     const void *alpha, const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
@@ -18659,12 +17731,8 @@ MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *val
 }
 
 /* ==== >>spmv/cpu/row_sums.c  CPU: sums of long rows ======================================= */
-/* Sums of long rows and of parts of rows: twice 16 bytes of them side by side, for one chain of
- * additions would be slower than memory. x is gathered by loads: the instructions for gathers of
- * the CPUs of the day, and wider vectors, win in the caches and lose outside. */
 typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row. */
 MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *value,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
@@ -18672,7 +17740,7 @@ MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *va
   for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
-    mbi_lanes_f64 v[2]; /* loaded one by one: wider loads would be split again */
+    mbi_lanes_f64 v[2];
     memcpy(v, value, sizeof v[0]);
     memcpy(v + 1, value + 2, sizeof v[0]);
     value += 4;
@@ -18686,7 +17754,6 @@ MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *va
   return sum + (even[0] + even[1]);
 }
 
-/* `count` nonzeros of one row. */
 MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
@@ -18706,7 +17773,6 @@ MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
 
 typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row. */
 MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *value,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
@@ -18714,7 +17780,7 @@ MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *valu
   for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
-    mbi_lanes_f32 v[2]; /* loaded one by one: wider loads would be split again */
+    mbi_lanes_f32 v[2];
     memcpy(v, value, sizeof v[0]);
     memcpy(v + 1, value + 4, sizeof v[0]);
     value += 8;
@@ -18728,7 +17794,6 @@ MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *valu
   return sum + ((even[0] + even[1]) + (even[2] + even[3]));
 }
 
-/* `count` nonzeros of one row. */
 MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
@@ -18747,13 +17812,6 @@ MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
 }
 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ============================== */
-/* Merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
- * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
- * each task takes an equal piece of it. Unlike there, a row that several tasks share is written
- * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts. */
-
-/* Algorithm 3: on a tie the row end comes first, so that a row ends in the task of its last
- * nonzero or at the start of the next. */
 MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
   mbi_merge_point point;
   int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
@@ -18772,13 +17830,11 @@ MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t di
   return point;
 }
 
-/* Tasks worth starting: a short path is done before another thread wakes up. */
 MBI_INTERNAL int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   int64_t useful = (csr->rows + csr->nnz) / 8192;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-/* Most rows are too short for the vector code that compilers make of a sum of floats. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
 static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row, double sum) {
@@ -18786,11 +17842,10 @@ static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row, double s
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const double *x = call->x - call->shift;
-  if (begin == end) { /* then there may be no arrays */
+  if (begin == end) {
     return 0;
   }
   return call->values != NULL
@@ -18798,7 +17853,6 @@ static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call, int64_t begin, i
       : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin);
 }
 
-/* Whole rows [row, last) of a matrix whose rows are long. */
 static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -18809,7 +17863,6 @@ static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
 static void mbi_merge_rows_i32_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18861,7 +17914,6 @@ static void mbi_merge_rows_i32_f64(const mbi_merge_call_f64 *call, int64_t row, 
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
 static void mbi_merge_rows_i64_f64(const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -18949,8 +18001,6 @@ MBI_INTERNAL void mbi_merge_scale_task_f64(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
- * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
 MBI_INTERNAL void mbi_merge_fix_up_f64(const mbi_merge_call_f64 *call) {
   double sum = 0;
   int task;
@@ -18990,11 +18040,10 @@ static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row, float su
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const float *x = call->x - call->shift;
-  if (begin == end) { /* then there may be no arrays */
+  if (begin == end) {
     return 0;
   }
   return call->values != NULL
@@ -19002,7 +18051,6 @@ static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call, int64_t begin, in
       : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin);
 }
 
-/* Whole rows [row, last) of a matrix whose rows are long. */
 static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = call->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -19013,7 +18061,6 @@ static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
 static void mbi_merge_rows_i32_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -19065,7 +18112,6 @@ static void mbi_merge_rows_i32_f32(const mbi_merge_call_f32 *call, int64_t row, 
   }
 }
 
-/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
 static void mbi_merge_rows_i64_f32(const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
@@ -19153,8 +18199,6 @@ MBI_INTERNAL void mbi_merge_scale_task_f32(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
- * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
 MBI_INTERNAL void mbi_merge_fix_up_f32(const mbi_merge_call_f32 *call) {
   float sum = 0;
   int task;
@@ -19194,8 +18238,6 @@ MBI_INTERNAL size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
       (type == MERBIT_F32 ? sizeof(mbi_merge_part_f32) : sizeof(mbi_merge_part_f64));
 }
 
-/* y = alpha A x + beta y in `tasks` pieces; arguments as in mbi_reference_multiply. The same
- * number of tasks gives the same bits, whatever the threads do. */
 MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
     const void *values, int tasks, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -19209,11 +18251,6 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
 }
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
-/* Products whose values are complex, or are shorter than sums: MERGE and, as its single task,
- * REFERENCE. Complex products are (a + bi)(c + di) = (ac - bd) + (ad + bc)i as it stands, each
- * part with two products and a sum, so that each part of a row of k entries is within
- * gamma(k + 4) of the same sums over absolute values; what C's Annex G does for infinities
- * is not done. */
 static double mbi_sum_add_f64(double a, double b) {
   return a + b;
 }
@@ -19266,10 +18303,10 @@ static mbi_c128 mbi_sum_multiply_c128(mbi_c128 a, mbi_c128 b) {
 
 static const mbi_c128 mbi_sum_zero_c128 = {0, 0};
 
-typedef struct mbi_mixed_part_f16 { /* what a task leaves for the fix-up */
-  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;   /* this task's part of it */
-  float carry;  /* the part of the row that the task stopped in */
+typedef struct mbi_mixed_part_f16 {
+  int64_t head_row;
+  float head;
+  float carry;
 } mbi_mixed_part_f16;
 
 typedef struct mbi_mixed_call_f16 {
@@ -19278,7 +18315,7 @@ typedef struct mbi_mixed_call_f16 {
   const float *x;
   float alpha, beta, *y;
   mbi_mixed_part_f16 *parts;
-  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+  int tasks, conjugates, scales, adds;
 } mbi_mixed_call_f16;
 
 static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call, int64_t row, float sum) {
@@ -19287,7 +18324,6 @@ static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call, int64_t row, fl
       product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
 static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19305,7 +18341,6 @@ static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call, int64_t k, int64_
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
 static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19316,7 +18351,6 @@ static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_f16(void *argument, int task) {
   const mbi_mixed_call_f16 *call = (const mbi_mixed_call_f16 *)argument;
   mbi_mixed_part_f16 *part = call->parts + task;
@@ -19348,7 +18382,6 @@ static void mbi_mixed_task_f16(void *argument, int task) {
   part->carry = mbi_mixed_sum_f16(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
 static void mbi_mixed_fix_up_f16(const mbi_mixed_call_f16 *call) {
   float sum = mbi_sum_zero_f32;
   int task;
@@ -19380,10 +18413,10 @@ static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_f16(&call);
 }
 
-typedef struct mbi_mixed_part_bf16 { /* what a task leaves for the fix-up */
-  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  float head;   /* this task's part of it */
-  float carry;  /* the part of the row that the task stopped in */
+typedef struct mbi_mixed_part_bf16 {
+  int64_t head_row;
+  float head;
+  float carry;
 } mbi_mixed_part_bf16;
 
 typedef struct mbi_mixed_call_bf16 {
@@ -19392,7 +18425,7 @@ typedef struct mbi_mixed_call_bf16 {
   const float *x;
   float alpha, beta, *y;
   mbi_mixed_part_bf16 *parts;
-  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+  int tasks, conjugates, scales, adds;
 } mbi_mixed_call_bf16;
 
 static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call, int64_t row, float sum) {
@@ -19401,7 +18434,6 @@ static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call, int64_t row, 
       product, mbi_sum_multiply_f32(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
 static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19419,7 +18451,6 @@ static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call, int64_t k, int6
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
 static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19430,7 +18461,6 @@ static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_bf16(void *argument, int task) {
   const mbi_mixed_call_bf16 *call = (const mbi_mixed_call_bf16 *)argument;
   mbi_mixed_part_bf16 *part = call->parts + task;
@@ -19462,7 +18492,6 @@ static void mbi_mixed_task_bf16(void *argument, int task) {
   part->carry = mbi_mixed_sum_bf16(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
 static void mbi_mixed_fix_up_bf16(const mbi_mixed_call_bf16 *call) {
   float sum = mbi_sum_zero_f32;
   int task;
@@ -19494,10 +18523,10 @@ static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_bf16(&call);
 }
 
-typedef struct mbi_mixed_part_f32_f64 { /* what a task leaves for the fix-up */
-  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  double head;   /* this task's part of it */
-  double carry;  /* the part of the row that the task stopped in */
+typedef struct mbi_mixed_part_f32_f64 {
+  int64_t head_row;
+  double head;
+  double carry;
 } mbi_mixed_part_f32_f64;
 
 typedef struct mbi_mixed_call_f32_f64 {
@@ -19506,7 +18535,7 @@ typedef struct mbi_mixed_call_f32_f64 {
   const double *x;
   double alpha, beta, *y;
   mbi_mixed_part_f32_f64 *parts;
-  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+  int tasks, conjugates, scales, adds;
 } mbi_mixed_call_f32_f64;
 
 static void mbi_mixed_commit_f32_f64(const mbi_mixed_call_f32_f64 *call,
@@ -19516,7 +18545,6 @@ static void mbi_mixed_commit_f32_f64(const mbi_mixed_call_f32_f64 *call,
       product, mbi_sum_multiply_f64(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
 static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
     int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -19535,7 +18563,6 @@ static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
 static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19546,7 +18573,6 @@ static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t r
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_f32_f64(void *argument, int task) {
   const mbi_mixed_call_f32_f64 *call = (const mbi_mixed_call_f32_f64 *)argument;
   mbi_mixed_part_f32_f64 *part = call->parts + task;
@@ -19578,7 +18604,6 @@ static void mbi_mixed_task_f32_f64(void *argument, int task) {
   part->carry = mbi_mixed_sum_f32_f64(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
 static void mbi_mixed_fix_up_f32_f64(const mbi_mixed_call_f32_f64 *call) {
   double sum = mbi_sum_zero_f64;
   int task;
@@ -19610,10 +18635,10 @@ static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_f32_f64(&call);
 }
 
-typedef struct mbi_mixed_part_c64 { /* what a task leaves for the fix-up */
-  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  mbi_c64 head;   /* this task's part of it */
-  mbi_c64 carry;  /* the part of the row that the task stopped in */
+typedef struct mbi_mixed_part_c64 {
+  int64_t head_row;
+  mbi_c64 head;
+  mbi_c64 carry;
 } mbi_mixed_part_c64;
 
 typedef struct mbi_mixed_call_c64 {
@@ -19622,7 +18647,7 @@ typedef struct mbi_mixed_call_c64 {
   const mbi_c64 *x;
   mbi_c64 alpha, beta, *y;
   mbi_mixed_part_c64 *parts;
-  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+  int tasks, conjugates, scales, adds;
 } mbi_mixed_call_c64;
 
 static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call, int64_t row, mbi_c64 sum) {
@@ -19631,7 +18656,6 @@ static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call, int64_t row, mb
       product, mbi_sum_multiply_c64(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
 static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19650,7 +18674,6 @@ static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call, int64_t k, int6
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
 static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19661,7 +18684,6 @@ static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_c64(void *argument, int task) {
   const mbi_mixed_call_c64 *call = (const mbi_mixed_call_c64 *)argument;
   mbi_mixed_part_c64 *part = call->parts + task;
@@ -19693,7 +18715,6 @@ static void mbi_mixed_task_c64(void *argument, int task) {
   part->carry = mbi_mixed_sum_c64(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
 static void mbi_mixed_fix_up_c64(const mbi_mixed_call_c64 *call) {
   mbi_c64 sum = mbi_sum_zero_c64;
   int task;
@@ -19725,10 +18746,10 @@ static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_c64(&call);
 }
 
-typedef struct mbi_mixed_part_c128 { /* what a task leaves for the fix-up */
-  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
-  mbi_c128 head;   /* this task's part of it */
-  mbi_c128 carry;  /* the part of the row that the task stopped in */
+typedef struct mbi_mixed_part_c128 {
+  int64_t head_row;
+  mbi_c128 head;
+  mbi_c128 carry;
 } mbi_mixed_part_c128;
 
 typedef struct mbi_mixed_call_c128 {
@@ -19737,7 +18758,7 @@ typedef struct mbi_mixed_call_c128 {
   const mbi_c128 *x;
   mbi_c128 alpha, beta, *y;
   mbi_mixed_part_c128 *parts;
-  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+  int tasks, conjugates, scales, adds;
 } mbi_mixed_call_c128;
 
 static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call, int64_t row, mbi_c128 sum) {
@@ -19746,7 +18767,6 @@ static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call, int64_t row, 
       product, mbi_sum_multiply_c128(call->beta, call->y[row])) : product;
 }
 
-/* Part of one row: entries [k, end), counted from 0. */
 static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call, int64_t k, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const int base = call->csr->base;
@@ -19765,7 +18785,6 @@ static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call, int64_t k, i
   return sum;
 }
 
-/* Rows [row, last), whose entries begin with number k. */
 static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
     int64_t last, int64_t k) {
   const merbit_view *csr = call->csr;
@@ -19776,7 +18795,6 @@ static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
   }
 }
 
-/* As mbi_merge_task of spmv/cpu/merge.c; with alpha 0 an even share of the rows. */
 static void mbi_mixed_task_c128(void *argument, int task) {
   const mbi_mixed_call_c128 *call = (const mbi_mixed_call_c128 *)argument;
   mbi_mixed_part_c128 *part = call->parts + task;
@@ -19808,7 +18826,6 @@ static void mbi_mixed_task_c128(void *argument, int task) {
   part->carry = mbi_mixed_sum_c128(call, from.entry, to.entry);
 }
 
-/* As mbi_merge_fix_up. */
 static void mbi_mixed_fix_up_c128(const mbi_mixed_call_c128 *call) {
   mbi_c128 sum = mbi_sum_zero_c128;
   int task;
@@ -19840,12 +18857,10 @@ static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
   mbi_mixed_fix_up_c128(&call);
 }
 
-/* Bytes of the widest part, for each task. */
 MBI_INTERNAL size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
   return (size_t)plan->tasks * sizeof(mbi_mixed_part_c128);
 }
 
-/* y = alpha A x + beta y. The same number of tasks gives the same bits, whatever the threads do. */
 MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   switch (plan->type) {
@@ -19867,10 +18882,6 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
 }
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
-/* Products over semirings on CPU threads: the row loop, and the merge path as spmv/cpu/merge.c cuts
- * it. Each sum starts at zero and takes the row's entries in their order; a row that tasks share
- * is put together in theirs. */
-/* NaN where an operand is NaN; of two equal ones the second. */
 static double mbi_min_f64(double a, double b) {
   return a < b || a != a ? a : b;
 }
@@ -19879,7 +18890,6 @@ static double mbi_max_f64(double a, double b) {
   return a > b || a != a ? a : b;
 }
 
-/* Both operators; a scalar stands where an entry does. */
 static double mbi_min_plus_add_f64(const mbi_semiring_call_f64 *call, double a, double b) {
   (void)call;
   return mbi_min_f64(a, b);
@@ -19922,14 +18932,13 @@ static double mbi_custom_multiply_f64(const mbi_semiring_call_f64 *call, double 
   return o->multiply_f64(o->user, a, x);
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static double mbi_min_plus_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
   const double *values = call->values, *x = call->x - call->shift;
   double sum = call->zero;
   int64_t k;
-  int seen = 0; /* a NaN */
+  int seen = 0;
   if (values != NULL) {
     for (k = begin; k < end; k++) {
       const double p = values[k] + x[col_ind[k]];
@@ -19953,10 +18962,9 @@ static void mbi_min_plus_commit_f64(const mbi_semiring_call_f64 *call,
   if (call->adds) {
     y = mbi_min_plus_add_f64(call, y, mbi_min_plus_multiply_f64(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0;
 }
 
-/* Whole rows [row, last). */
 static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -19968,14 +18976,13 @@ static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static double mbi_max_times_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
   const double *values = call->values, *x = call->x - call->shift;
   double sum = call->zero;
   int64_t k;
-  int seen = 0; /* a NaN */
+  int seen = 0;
   if (values != NULL) {
     for (k = begin; k < end; k++) {
       const double p = values[k] * x[col_ind[k]];
@@ -19999,10 +19006,9 @@ static void mbi_max_times_commit_f64(const mbi_semiring_call_f64 *call,
   if (call->adds) {
     y = mbi_max_times_add_f64(call, y, mbi_max_times_multiply_f64(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0;
 }
 
-/* Whole rows [row, last). */
 static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -20014,14 +19020,13 @@ static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static double mbi_or_and_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
   const double *values = call->values, *x = call->x - call->shift;
   double sum = call->zero;
   int64_t k;
-  int seen = 0; /* a product that is true */
+  int seen = 0;
   if (values != NULL) {
     for (k = begin; k < end; k++) {
       seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
@@ -20043,7 +19048,6 @@ static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
 static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20054,7 +19058,6 @@ static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, 
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static double mbi_custom_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20082,7 +19085,6 @@ static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
 static void mbi_custom_rows_f64(const mbi_semiring_call_f64 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20136,7 +19138,6 @@ static void mbi_semiring_task_f64(void *argument, int task) {
   part->carry = loops->sum(call, from.entry, to.entry);
 }
 
-/* Nothing of the matrix and of x is read. */
 static void mbi_semiring_vanish_task_f64(void *argument, int task) {
   const mbi_semiring_call_f64 *call = (const mbi_semiring_call_f64 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
@@ -20188,7 +19189,6 @@ static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
   }
 }
 
-/* NaN where an operand is NaN; of two equal ones the second. */
 static float mbi_min_f32(float a, float b) {
   return a < b || a != a ? a : b;
 }
@@ -20197,7 +19197,6 @@ static float mbi_max_f32(float a, float b) {
   return a > b || a != a ? a : b;
 }
 
-/* Both operators; a scalar stands where an entry does. */
 static float mbi_min_plus_add_f32(const mbi_semiring_call_f32 *call, float a, float b) {
   (void)call;
   return mbi_min_f32(a, b);
@@ -20238,14 +19237,13 @@ static float mbi_custom_multiply_f32(const mbi_semiring_call_f32 *call, float a,
   return o->multiply_f32(o->user, a, x);
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static float mbi_min_plus_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
   const float *values = call->values, *x = call->x - call->shift;
   float sum = call->zero;
   int64_t k;
-  int seen = 0; /* a NaN */
+  int seen = 0;
   if (values != NULL) {
     for (k = begin; k < end; k++) {
       const float p = values[k] + x[col_ind[k]];
@@ -20268,10 +19266,9 @@ static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call, int64_t r
   if (call->adds) {
     y = mbi_min_plus_add_f32(call, y, mbi_min_plus_multiply_f32(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0;
 }
 
-/* Whole rows [row, last). */
 static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -20283,14 +19280,13 @@ static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static float mbi_max_times_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
   const float *values = call->values, *x = call->x - call->shift;
   float sum = call->zero;
   int64_t k;
-  int seen = 0; /* a NaN */
+  int seen = 0;
   if (values != NULL) {
     for (k = begin; k < end; k++) {
       const float p = values[k] * x[col_ind[k]];
@@ -20314,10 +19310,9 @@ static void mbi_max_times_commit_f32(const mbi_semiring_call_f32 *call,
   if (call->adds) {
     y = mbi_max_times_add_f32(call, y, mbi_max_times_multiply_f32(call, call->beta, call->y[row]));
   }
-  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+  call->y[row] = y + 0;
 }
 
-/* Whole rows [row, last). */
 static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
     int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -20329,14 +19324,13 @@ static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static float mbi_or_and_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
   const float *values = call->values, *x = call->x - call->shift;
   float sum = call->zero;
   int64_t k;
-  int seen = 0; /* a product that is true */
+  int seen = 0;
   if (values != NULL) {
     for (k = begin; k < end; k++) {
       seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
@@ -20358,7 +19352,6 @@ static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
 static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20369,7 +19362,6 @@ static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, 
   }
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
 static float mbi_custom_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
@@ -20397,7 +19389,6 @@ static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call, int64_t row
   call->y[row] = y;
 }
 
-/* Whole rows [row, last). */
 static void mbi_custom_rows_f32(const mbi_semiring_call_f32 *call, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
@@ -20451,7 +19442,6 @@ static void mbi_semiring_task_f32(void *argument, int task) {
   part->carry = loops->sum(call, from.entry, to.entry);
 }
 
-/* Nothing of the matrix and of x is read. */
 static void mbi_semiring_vanish_task_f32(void *argument, int task) {
   const mbi_semiring_call_f32 *call = (const mbi_semiring_call_f32 *)argument;
   const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
@@ -20508,8 +19498,6 @@ MBI_INTERNAL size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
       : sizeof(mbi_semiring_part_f64));
 }
 
-/* y = (alpha (x) A x) (+) (beta (x) y), by plan->method. The same number of tasks gives the same
- * bits, whatever the threads do. */
 MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
     const void *x, const mbi_scalar *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -20520,21 +19508,11 @@ MBI_INTERNAL void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const 
 }
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
-/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
- * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
- * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
- * where the next row is as long as the last. The rows of a window stay together, so that x and
- * y are met as before. Tasks are cut as in spmv/cpu/merge.c; a row that tasks share stays as it
- * is.
- *
- * The plan holds copies of the columns, and of the values unless they are all equal. Each task
- * writes its own part first, so that its pages lie where it runs. */
-
-#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
+#define MBI_SORTED_LONG 64
 
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
-  int *differ; /* for each task: some value of its is not the first of all */
+  int *differ;
 } mbi_sorted_build;
 
 MBI_INTERNAL int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
@@ -20545,7 +19523,6 @@ static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-/* The parts of the tasks, cut as in spmv/cpu/merge.c. */
 static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -20576,7 +19553,6 @@ static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-/* How many rows of a window are of each length; the last count is of all long ones. */
 static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
     int64_t *counts) {
   int64_t start = mbi_sorted_start(csr, row);
@@ -20592,7 +19568,6 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-/* Whether all values of a task have the bits of the first of all. */
 static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
   const size_t size = mbi_type_size(plan->type);
   const char *first = (const char *)plan->values;
@@ -20605,7 +19580,6 @@ static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *sh
   return 0;
 }
 
-/* First pass of a task: how many runs there will be, and how its values are. */
 static void mbi_sorted_measure(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20623,7 +19597,6 @@ static void mbi_sorted_measure(void *argument, int task) {
   build->differ[task] = mbi_sorted_differ(plan, share);
 }
 
-/* Columns [begin, end) of the CSR to `target`, counted from 0. */
 static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
     int32_t *target) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
@@ -20632,7 +19605,6 @@ static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t en
   }
 }
 
-/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
 static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
     int64_t last) {
   const merbit_view *csr = &plan->csr;
@@ -20673,7 +19645,6 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   return run - (sorted->runs + window->run);
 }
 
-/* Values of a task in the order of its columns. */
 static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20701,7 +19672,6 @@ static void mbi_sorted_values(void *argument, int task) {
       (size_t)(share->carry_end - share->carry) * size);
 }
 
-/* Second pass of a task. */
 static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -20719,7 +19689,7 @@ static void mbi_sorted_fill(void *argument, int task) {
     run += window->runs;
   }
   mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
-  if (task == plan->tasks - 1) { /* that are asked for ahead */
+  if (task == plan->tasks - 1) {
     memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
   }
   if (sorted->values != NULL) {
@@ -20738,7 +19708,6 @@ MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-/* The value of all nonzeros: a float is exactly a double. */
 static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
       : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
@@ -20750,7 +19719,6 @@ static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
       "the values of sorted rows", &plan->sorted.values);
 }
 
-/* Everything whose size is known after the first pass. */
 static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -20785,8 +19753,6 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
 }
 
-/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
- * up. */
 MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -20817,7 +19783,6 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   return status;
 }
 
-/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   merbit_status status = MERBIT_OK;
@@ -20841,13 +19806,10 @@ MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product =============== */
-/* Sums of rows sorted by length: spmv/cpu/sorted.c. The rows of a run are equally long, so that the
- * length of none of them is guessed wrongly; short ones have a loop without a loop inside. */
-
 typedef struct mbi_sorted_call_f64 {
-  mbi_merge_call_f64 merge; /* its view with the plan's own columns, counted from 0 */
+  mbi_merge_call_f64 merge;
   const mbi_sorted *sorted;
-  double one; /* the value of all nonzeros, where they are equal */
+  double one;
 } mbi_sorted_call_f64;
 
 static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
@@ -21360,7 +20322,6 @@ static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
   }
 }
 
-/* Part of one row that tasks share: entries [begin, end), counted from 0. */
 static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
@@ -21417,9 +20378,9 @@ static void mbi_sorted_typed_f64(const merbit_plan *plan, void *scratch, double 
 }
 
 typedef struct mbi_sorted_call_f32 {
-  mbi_merge_call_f32 merge; /* its view with the plan's own columns, counted from 0 */
+  mbi_merge_call_f32 merge;
   const mbi_sorted *sorted;
-  float one; /* the value of all nonzeros, where they are equal */
+  float one;
 } mbi_sorted_call_f32;
 
 static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
@@ -21932,7 +20893,6 @@ static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
   }
 }
 
-/* Part of one row that tasks share: entries [begin, end), counted from 0. */
 static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call, int64_t begin, int64_t end) {
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
@@ -21988,39 +20948,32 @@ static void mbi_sorted_typed_f32(const merbit_plan *plan, void *scratch, float a
   }
 }
 
-/* y = alpha A x + beta y. The same number of tasks gives the same bits. */
 MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_sorted_typed_f32(plan, scratch, *(const float *)alpha, (const float *)x,
-        *(const float *)beta, (float *)y); } else {
+        *(const float *)beta, (float *)y);
+  } else {
     mbi_sorted_typed_f64(plan, scratch, *(const double *)alpha, (const double *)x,
-        *(const double *)beta, (double *)y); }
+        *(const double *)beta, (double *)y);
+  }
 }
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
-/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
- * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
- * Pages are moved, the user's too; where the system does not move them, a copy is made in which
- * each task writes its part first. */
-
-#define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
+#define MBI_NUMA_FEW (64 * 4096)
 
 typedef struct mbi_numa_copy {
   const merbit_plan *plan;
   const char *from;
   char *to;
-  size_t size; /* of an element */
+  size_t size;
 } mbi_numa_copy;
 
-/* First entry of a task. */
 static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   const int64_t path = plan->csr.rows + plan->csr.nnz;
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
 
-/* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
- * for pages that two share and a few that were busy. */
 MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
     const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
@@ -22058,7 +21011,6 @@ static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, si
   return status;
 }
 
-/* The CSR as MERGE reads it. */
 static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
@@ -22085,8 +21037,6 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return status;
 }
 
-/* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
- * rows were written by the tasks that read them, so that they need no copy. */
 MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
@@ -22112,7 +21062,6 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
   return MERBIT_OK;
 }
 
-/* Where the user asked for it. */
 MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
@@ -22125,7 +21074,6 @@ MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-/* What is appended to the plan's line. */
 MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {
@@ -22145,9 +21093,6 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
 }
 
 /* ==== >>spmv/cpu/block_kernels.c  CPU: sums of small blocks, a loop for each shape ======== */
-/* sums[r] += row r of the blocks [at, end) times x, for one shape and order of blocks: the sums
- * stay in registers, and a block's part of a sum is a tree, so that a chain of additions has one
- * link for each block. `step` is R * C, or 0 where one block stands for all. */
 #define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
 #define MBI_BLOCK_ROWS_2(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b)
 #define MBI_BLOCK_ROWS_3(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b)
@@ -22191,8 +21136,6 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
     } \
     MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b) \
   }
-/* The same for 1 to MBI_BLOCK_UNROLLED rows, in the same order of additions: for the shapes
- * that are too rare to pay for code of their own. */
 #define MBI_BLOCK_ROWS_KERNEL(T, suffix, order, C, a, b) \
   static void mbi_block_##order##_x##C##_##suffix(const int32_t *col_ind, const T *values, \
                                                   int64_t step, const T *x, int64_t at, \
@@ -22254,7 +21197,6 @@ MBI_INTERNAL const mbi_block_kernel_f64
 
 };
 
-/* NULL: no loop of its own. */
 MBI_INTERNAL mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
@@ -22285,7 +21227,6 @@ MBI_INTERNAL const mbi_block_kernel_f32
 
 };
 
-/* NULL: no loop of its own. */
 MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
@@ -22293,13 +21234,6 @@ MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr
 }
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
-/* The sums of a piece of a block row, whatever the shape. What is no entry acts on none:
- *   - the columns of the last block column that lie beyond the matrix are left out;
- *   - rows beyond it have sums that nobody reads;
- *   - masks: a value that is no entry is a stored zero, and is seen only where it meets NaN or
- *     Inf; a sum that is not finite is therefore made again from the entries alone. */
-
-/* Any shape, by rows: four sums for each. */
 static void mbi_block_rows_f64(int rows, int cols, const double *v,
     const double *x, double *sums) {
   int r, c;
@@ -22318,7 +21252,6 @@ static void mbi_block_rows_f64(int rows, int cols, const double *v,
   }
 }
 
-/* By columns: four at once. */
 static void mbi_block_columns_f64(int rows, int cols, const double *v,
     const double *x, double *sums) {
   int r, c;
@@ -22354,7 +21287,6 @@ static void mbi_block_any_f64(const mbi_block_call_f64 *call, int64_t at,
   }
 }
 
-/* Entries alone. */
 static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const mbi_bsr *bsr = call->bsr;
@@ -22379,7 +21311,6 @@ static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* A block of one column is as many rows at a time as a loop of its own has. */
 static void mbi_block_column_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22404,7 +21335,6 @@ static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
   }
 }
 
-/* Sums that met a NaN or an Inf, again of the entries alone. */
 static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22423,7 +21353,6 @@ static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* sums: of the blocks [at, end), which lie in one block row. */
 MBI_INTERNAL void mbi_block_piece_f64(const mbi_block_call_f64 *call,
     int64_t at, int64_t end, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
@@ -22446,7 +21375,6 @@ MBI_INTERNAL void mbi_block_piece_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* Any shape, by rows: four sums for each. */
 static void mbi_block_rows_f32(int rows, int cols, const float *v,
     const float *x, float *sums) {
   int r, c;
@@ -22465,7 +21393,6 @@ static void mbi_block_rows_f32(int rows, int cols, const float *v,
   }
 }
 
-/* By columns: four at once. */
 static void mbi_block_columns_f32(int rows, int cols, const float *v,
     const float *x, float *sums) {
   int r, c;
@@ -22501,7 +21428,6 @@ static void mbi_block_any_f32(const mbi_block_call_f32 *call, int64_t at,
   }
 }
 
-/* Entries alone. */
 static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const mbi_bsr *bsr = call->bsr;
@@ -22526,7 +21452,6 @@ static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* A block of one column is as many rows at a time as a loop of its own has. */
 static void mbi_block_column_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22551,7 +21476,6 @@ static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
   }
 }
 
-/* Sums that met a NaN or an Inf, again of the entries alone. */
 static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int rows = call->bsr->view.block_rows;
@@ -22570,7 +21494,6 @@ static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* sums: of the blocks [at, end), which lie in one block row. */
 MBI_INTERNAL void mbi_block_piece_f32(const mbi_block_call_f32 *call,
     int64_t at, int64_t end, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
@@ -22594,14 +21517,6 @@ MBI_INTERNAL void mbi_block_piece_f32(const mbi_block_call_f32 *call,
 }
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ============================= */
-/* Preprocessed fixed-size tasks (Chirila 2025, chapter 6, Listings 8 to 10): the blocks are cut
- * into chunks of equal size, eight for each thread, which threads take as they come. Where a
- * chunk begins, chunk_index, and in which block row, chunk_row, is found once, with the plan.
- * Unlike there, a block row that several chunks share is written once, by a fix-up in the order
- * of the chunks and not by atomic additions, so that the bits do not depend on who came first.
- */
-
-/* Chunks worth starting: a small matrix is done before another thread wakes up. */
 MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
   const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
   const int64_t useful = values / 8192;
@@ -22611,8 +21526,6 @@ MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_vi
   return chunks < most ? chunks : (int)most;
 }
 
-/* chunk_row[i]: the first block row that ends behind the chunk's first block; chunk 0 begins
- * with row 0. So rows without blocks belong to the chunk before, and every row ends in one. */
 MBI_INTERNAL void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_index,
     int64_t *chunk_row) {
   const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
@@ -22652,9 +21565,6 @@ MBI_INTERNAL void mbi_block_commit_f64(const mbi_block_call_f64 *call,
   }
 }
 
-/* One chunk: the rows that end in it are written, but for the first if it began in another
- * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
- */
 MBI_INTERNAL void mbi_block_chunk_f64(void *argument, int task) {
   const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
   const merbit_view *bsr = &call->bsr->view;
@@ -22677,8 +21587,6 @@ MBI_INTERNAL void mbi_block_chunk_f64(void *argument, int task) {
   mbi_block_piece_f64(call, at, stop, call->carry + task * bsr->block_rows);
 }
 
-/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
- * ends with its chunk leaves a carry of +0. */
 MBI_INTERNAL void mbi_block_fix_up_f64(const mbi_block_call_f64 *call) {
   const int rows = call->bsr->view.block_rows;
   double sums[MBI_BLOCK_MOST];
@@ -22706,7 +21614,6 @@ MBI_INTERNAL void mbi_block_scale_f64(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Where the chunks' sums go. */
 MBI_INTERNAL void mbi_block_scratch_f64(const merbit_plan *plan, void *scratch,
     mbi_block_call_f64 *call) {
   call->tasks = plan->tasks;
@@ -22732,9 +21639,6 @@ MBI_INTERNAL void mbi_block_commit_f32(const mbi_block_call_f32 *call,
   }
 }
 
-/* One chunk: the rows that end in it are written, but for the first if it began in another
- * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
- */
 MBI_INTERNAL void mbi_block_chunk_f32(void *argument, int task) {
   const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
   const merbit_view *bsr = &call->bsr->view;
@@ -22757,8 +21661,6 @@ MBI_INTERNAL void mbi_block_chunk_f32(void *argument, int task) {
   mbi_block_piece_f32(call, at, stop, call->carry + task * bsr->block_rows);
 }
 
-/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
- * ends with its chunk leaves a carry of +0. */
 MBI_INTERNAL void mbi_block_fix_up_f32(const mbi_block_call_f32 *call) {
   const int rows = call->bsr->view.block_rows;
   float sums[MBI_BLOCK_MOST];
@@ -22786,7 +21688,6 @@ MBI_INTERNAL void mbi_block_scale_f32(void *argument, int task) {
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y);
 }
 
-/* Where the chunks' sums go. */
 MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
     mbi_block_call_f32 *call) {
   call->tasks = plan->tasks;
@@ -22796,16 +21697,12 @@ MBI_INTERNAL void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
-/* Plans of blocks: what they hold; on the CPU also their product. */
-
-/* A view that comes in blocks is multiplied in blocks on the CPU. */
 MBI_INTERNAL int mbi_plan_takes_blocks(const merbit_plan *plan) {
   return plan->desc.method == MERBIT_METHOD_BSR ||
       (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
       plan->view.format == MERBIT_BSR && mbi_plan_plain(plan) && plan->desc.vectors <= 1);
 }
 
-/* Whether the blocks of the view are what the plan multiplies. */
 MBI_INTERNAL int mbi_plan_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
@@ -22813,7 +21710,6 @@ MBI_INTERNAL int mbi_plan_blocks_fit(const merbit_plan *plan) {
       desc->block_cols == plan->view.block_cols));
 }
 
-/* Check the arrays on the host and set plan->bsr: the view itself, or an owned conversion. */
 MBI_INTERNAL merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
@@ -22840,8 +21736,6 @@ MBI_INTERNAL merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
   return status;
 }
 
-/* Set plan->bsr, but for what stays in device memory, to be checked by spmv/shared/device_csr.c: blocks as
- * they are wanted, and a CSR, which spmv/stages/extract_blocks.c makes blocks of. */
 MBI_INTERNAL merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
@@ -22857,7 +21751,6 @@ MBI_INTERNAL merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
   return mbi_plan_take_host_blocks(plan);
 }
 
-/* New host values in the order of the view. */
 MBI_INTERNAL merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
   merbit_status status = MERBIT_OK;
   if (!mbi_plan_blocks_fit(plan)) {
@@ -22865,7 +21758,7 @@ MBI_INTERNAL merbit_status mbi_blocks_update(merbit_plan *plan, const void *valu
     host.values = values;
     return mbi_bsr_refill(plan->context, &host, &plan->bsr);
   }
-  if (values == plan->values) { /* those of a transpose, which are the plan's own */
+  if (values == plan->values) {
     return MERBIT_OK;
   }
   if (plan->own_values == NULL) {
@@ -22885,7 +21778,6 @@ MBI_INTERNAL void mbi_blocks_destroy(merbit_plan *plan) {
   memset(&plan->blocks, 0, sizeof plan->blocks);
 }
 
-/* The schedule of plan->bsr. After a failure mbi_blocks_destroy cleans up. */
 MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
@@ -22973,7 +21865,6 @@ static void mbi_blocks_typed_f32(const merbit_plan *plan, void *scratch,
   mbi_block_fix_up_f32(call);
 }
 
-/* y = alpha A x + beta y. The same number of threads gives the same bits. */
 MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -22994,16 +21885,11 @@ MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, co
 }
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
-/* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
- * Device CSR views are used in place: checked, and narrowed by spmv/shared/device_csr.cu if
- * their columns are 64-bit. */
-
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-/* Compiles spmv/shared/device_csr.cu for arrays of these types. */
 MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
     merbit_index_type offset_type, merbit_index_type index_type, int base,
     mbi_program *program) {
@@ -23021,14 +21907,10 @@ MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Returns the bytes of nonempty->counts: four sums, and the offset of each block. */
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-/* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
- * transpose. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
@@ -23105,7 +21987,6 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void 
   return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
 }
 
-/* Uploads `view`, a checked host CSR with 32-bit columns. */
 static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
     mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
@@ -23121,7 +22002,6 @@ static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit
   return MERBIT_OK;
 }
 
-/* Takes the arrays of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   const void *arrays[3];
@@ -23167,8 +22047,6 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   return status;
 }
 
-/* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
- * mbi_device_csr_destroy. */
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
     const merbit_view *view, int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
@@ -23196,13 +22074,11 @@ MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr
   mbi_device_release(context, csr->scratch);
 }
 
-/* Returns the bytes of a CSR's columns and values, each read once. */
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
       mbi_value_bytes_once(plan);
 }
 
-/* Defines the macros that every product kernel gets from a plan. */
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
@@ -23228,21 +22104,12 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ================ */
-/* MERBIT on the host: sizes, building TILE, launches. spmv/gpu/merbit/merbit.cu describes
- * the method. */
-
-/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
- * per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
-/* Returns ceil(log2(value)) for value >= 1. */
 MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
   int bits = 0;
   while (((uint64_t)1 << bits) < value) {
@@ -23256,8 +22123,6 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-/* Computes the sizes of the specialisation. Fails if a lane's descriptor does not fit 64 bits,
- * or a block the GPU. */
 MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -23275,8 +22140,6 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
   }
-  /* A lane's descriptor of 64 bits holds sigma bits and two coordinates of
-   * log2(omega) + ceil(log2(sigma)); where sigma is above 32, the last term is 6. */
   most = 64 - 2 * 6 - 2 * mbi_log2_ceiling((uint64_t)m->omega);
   if (m->sigma < 1 || m->sigma > most) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -23302,7 +22165,6 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of dynamic shared memory, as spmv/gpu/merbit/merbit.cu lays it out. */
 MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
   const size_t groups = (size_t)(m->threads / m->omega);
   return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
@@ -23313,8 +22175,6 @@ MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
   const int words = (m->omega * m->sigma + 31) / 32 + 2;
   return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
 }
-
-/* ---- Specialise: one program with the three kernels -------------------------------------- */
 
 MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -23352,9 +22212,6 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Launch: build TILE once, then products ---------------------------------------------- */
-
-/* Launches the kernel that builds TILE. */
 MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
@@ -23371,13 +22228,11 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
       MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, &arguments);
 }
 
-/* Returns the bytes of the carries of one product. */
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
   return mbi_merbit_of(plan)->dual ? 0
       : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-/* Builds MERBIT's arrays for plan->device. On failure the caller runs mbi_merbit_destroy. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
@@ -23400,13 +22255,10 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
   mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Launches y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to the kernels'
- * arguments: a value, or a device pointer if scalars live on the device. */
 static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -23449,9 +22301,6 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
 }
 
-/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
- * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
- * (3)). Not bitwise repeatable if a row spans three blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -23470,8 +22319,6 @@ MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devpt
   return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
       m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
 }
-
-/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
@@ -23495,19 +22342,12 @@ MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
     mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};
 
 /* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
-/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
- * empty and the method asks for it. */
-
-#define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
+#define MBI_NONEMPTY_SAMPLES 128
 #define MBI_NONEMPTY_THREADS 1024
-#define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
-#define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
- * releasing one costs as much as a product or more. */
+#define MBI_NONEMPTY_BLOCK_SAMPLES 4096
+#define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20)
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* Releases what products do not need, unless it is small. The choice and the method must be
- * made. */
 MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_device_release(context, nonempty->column_counts);
@@ -23527,13 +22367,11 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_row
   mbi_device_release(context, nonempty->column_counts);
   mbi_device_release(context, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
+    mbi_device_release(context, nonempty->row_id);
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
- * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
 static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
     mbi_nonempty_rows *nonempty) {
   void *count = NULL, *offsets = NULL;
@@ -23565,7 +22403,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
     status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
         &nonempty->counts);
   }
-  widths = nonempty->counts; /* first, because it has 64 bits */
+  widths = nonempty->counts;
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
@@ -23601,13 +22439,10 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
- * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-/* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
@@ -23620,7 +22455,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   mbk_arrays_sample_arguments arguments;
   merbit_status status =
       mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
+  if (status == MERBIT_OK) {
     status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
   }
   narrow = nonempty->counts + sizeof answer[0];
@@ -23644,15 +22479,12 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   return status;
 }
 
-/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
- * columns. */
 static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
       given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
 }
 
-/* Fills plan->nonempty.column_counts, which must be zero. */
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int by_offsets = mbi_nonempty_has_column_offsets(plan);
@@ -23668,13 +22500,10 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   arguments.stride = stride;
   arguments.counts = plan->nonempty.column_counts;
   return status != MERBIT_OK ? status : mbi_device_launch(context, kernel, name,
-      mbi_arrays_blocks(
-      (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
+      mbi_arrays_blocks((int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -23715,9 +22544,6 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return status;
 }
 
-/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
- * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
- * `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
     uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
@@ -23733,8 +22559,6 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
- * still exist. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
@@ -23746,8 +22570,6 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   return MERBIT_OK;
 }
 
-/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
- * widths. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
     uint32_t *against) {
   merbit_context *context = plan->context;
@@ -23775,16 +22597,13 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
       ? mbi_device_download(context, against, answer, 2 * sizeof *against) : status;
 }
 
-/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
- * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
- * matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
   if (plan->nonempty.block_rows != 0) {
-    return MERBIT_OK; /* computed before */
+    return MERBIT_OK;
   }
   plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
@@ -23804,14 +22623,13 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes a hash of the structure. Call it after mbi_nonempty_create. */
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL;
   mbk_arrays_hash_arguments arguments;
-  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
+  mbi_devptr sum = plan->nonempty.counts;
   merbit_status status =
       mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
   if (status == MERBIT_OK) {
@@ -23830,25 +22648,21 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
-/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* Counts the rows for a method, unless the choice has done so. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK
       : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
 }
 
-/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
- * changes. */
 MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
     const mbi_device_csr *csr, mbi_nonempty_rows *nonempty) {
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
-  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
+  const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t);
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
+  const int apart = starts > MBI_NONEMPTY_SMALL;
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
@@ -23894,99 +22708,70 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
 #ifndef MBI_CHOOSE_H
 #define MBI_CHOOSE_H
 
-/* Bytes of columns and values that L2 holds. */
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 40000000u
 #endif
-/* Seconds per byte that is streamed; measured on an H200, as all figures of forecasts. What
- * counts in a choice is their proportion. */
 #define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
 
-/* Seconds that one product is expected to take, launches left out. */
 typedef struct mbi_forecast {
   double scan, rows, sliced, binned, hubs, blocks;
 } mbi_forecast;
-/* Bytes of columns and values from which on a plan for so few products that no look at the
- * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
-/* A small matrix is looked at for full blocks from so many bytes on that what they save is more
- * than a launch. */
 #ifndef MBI_CHOOSE_BLOCKS
 #define MBI_CHOOSE_BLOCKS 16000000u
 #endif
 
-#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_CALLS 2000
 #define MBI_MEASURE_MOST 3
 #define MBI_MEASURE_ROUNDS 2
-#define MBI_MEASURE_BATCH 5 /* products of a round; of a small matrix ten times as many */
+#define MBI_MEASURE_BATCH 5
 typedef struct mbi_candidate {
   merbit_method method;
-  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
-  double seconds; /* forecast where that is how they are ranked, then measured */
+  int omega;
+  double seconds;
 } mbi_candidate;
-/* What is kept of an answer. */
 typedef struct mbi_measured {
   int32_t method, omega;
   char why[160];
 } mbi_measured;
 
-/* Forms that cost SCAN more than they save. */
 #define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
 
 #endif
-
-/* The critical path: what a row takes that one lane, or one team of lanes, walks alone, however
- * even the other rows are. Part of the forecast of each method that does not cut rows. */
 
 MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
-/* Seconds for a load on which the next one waits, from memory and from L2, as on an H200
- * (40,000 nonzeros by SLICED in f32, 8 a step of columns and then x: 5.5 ms). */
 #define MBI_WALK_FAR 0.5e-6
 #define MBI_WALK_NEAR 0.2e-6
 
-/* Seconds of any product, launches and first loads, that all forecasts leave out. */
 #define MBI_WALK_LEAST 6e-6
 
-/* Seconds that the plan's longest row takes who walks it alone, less MBI_WALK_LEAST: a step is
- * `at_once` nonzeros and `loads` loads, each of which waits for the one before. */
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
 }
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
-/* Sizes of SCAN: steps, packs, threads, and whether blocks own whole rows. */
-
-/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Returns the nonzeros whose accumulators take 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
-/* Returns 1 if columns and values can be loaded 16 bytes at a time. */
 MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
-/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
- * spilling. For compute capability 9.0 NVRTC needs 40 registers for a pack of 16 bytes more
- * than elsewhere, except where values are looked up. Blocks that own whole rows need more. */
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
       threads = mbi_scan_of(plan)->threads;
@@ -23997,24 +22782,18 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
       !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
       plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
-  /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
       plan->device.form == MBI_VALUES_ROW;
-  /* With accumulators of 16 bytes, a lane's other state takes twice the registers. */
   const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int blocks = (wide_accumulator           ? (packs > 16  ? 256 : packs > 8 ? 384 : 512)
       : packs > 14               ? 384 : tight                    ? 768
-      : packs > (single ? 4 : 6) ? 512 : packs > full             ? 1024
-      : 1536) / threads;
+      : packs > (single ? 4 : 6) ? 512 : packs > full             ? 1024 : 1536) / threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Computes what follows from the rows and from s->tiles, for every method on tiles of
- * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
-  /* The lanes that may hold a part of a row without a row end. */
   const uint64_t lanes =
       (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
@@ -24028,25 +22807,16 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
- * rows. One warp is left for rows that reach past the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
- * and no row takes a block more than one round, and for larger matrices of short rows, whose
- * ends the fix-up would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
       : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
 }
 
-/* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
- * segmented scan then costs half, if only columns are streamed and rows are not short (on an
- * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five
- * nonzeros a row 77 to 69; roads of three 92 to 97). Values would come in halves of sectors. */
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   const int twice = 2 * mbi_scan_widest(mbi_plan_accumulator(plan));
@@ -24057,19 +22827,15 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
       plan->desc.sigma % twice == 0;
 }
 
-/* Chooses steps, threads and whole rows where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
-   * 10.0 on, where addresses take more registers. */
   const int registers_suffice = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
       plan->context->device.compute_capability < 100);
-  const int wide_accumulator =
-      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int most = wide_accumulator ? 4 : registers_suffice ? 12 : 8;
   const int all_at_once = nnz <= mbi_scan_at_once(plan, most);
   int threads = all_at_once && !wide_accumulator ? 1024 : 512;
@@ -24086,20 +22852,19 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
     if (wide_accumulator) {
       threads = nnz < processors * 16384 ? 128 : 256;
-    } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
+    } else if (nnz < processors * 16384) {
       steps = 4;
       threads = 128;
     } else if (nnz < processors * 49152) {
       steps = 8;
       threads = 256;
-    } else { /* many loads in flight per lane, as far as registers allow */
+    } else {
       steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
       threads = wide && !(twice && single) ? 512 : 256;
     }
     s->steps = wish->sigma != 0 ? wish->sigma : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
-    /* More would spill. Blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
   }
@@ -24109,11 +22874,9 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
       csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
-      csr->nnz < 8 * csr->rows &&
-      csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
+      csr->nnz < 8 * csr->rows && csr->form != MBI_VALUES_COLUMN;
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -24142,15 +22905,12 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  /* One warp is for rows that reach past the tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
 }
 
-/* Returns the bytes of shared memory of a block that owns whole rows: a table of values, the
- * warps' carries, twice, and the old y. */
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
@@ -24159,11 +22919,6 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 }
 
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ========= */
-/* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
- * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
-
-/* ---- Specialise: the kernels of one program ---------------------------------------------- */
-
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_plan_preamble(plan, preamble);
@@ -24180,7 +22935,6 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* Gets the kernels of tiles whose rows cross them from the plan's program. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
@@ -24212,8 +22966,6 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
       s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
-/* ---- Launch: build the schedule once, then products -------------------------------------- */
-
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
@@ -24234,7 +22986,6 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       &arguments);
 }
 
-/* Makes plan->nonempty, and lists the rows if some are empty. */
 MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -24249,7 +23000,6 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -24267,7 +23017,6 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes block_start. Needs the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbk_scan_cut_arguments arguments;
@@ -24282,7 +23031,6 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
       MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
-/* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
@@ -24297,29 +23045,23 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the carries of one product: firsts and tails, and the parts of x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0 : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
       (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
- * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
       ? mbi_scan_of(plan)->tiles : 0;
 }
 
-/* Returns the address of these parts after a product with the plan's own workspace, or 0. */
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
       2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
- * `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -24340,12 +23082,10 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
-      MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+      MBI_SCAN_FIXUP_THREADS, (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
       (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -24414,8 +23154,6 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0)) : status;
 }
 
-/* ---- Describe ---------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->sigma = s->steps;
@@ -24437,25 +23175,15 @@ MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
     mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
-/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
- * describes the method. */
-
-/* ---- Encode: sizes, from the plan alone
- * ---------------------- */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }
 
-/* Returns the blocks per multiprocessor that leave enough registers for a lane, without
- * spilling. NVRTC needs fewer registers for compute capability 9.0 than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
       words = p->steps * (single ? 1 : 2);
-  const int wide_accumulator =
-      mbi_plan_accumulator(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int packs_fit = plan->context->device.compute_capability == 90 &&
       mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
       !mbi_plan_has_semiring(plan) && plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
@@ -24466,8 +23194,6 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
- * GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
@@ -24476,7 +23202,6 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
       : p->chunks > 8 * places                                            ? 2 : 1;
 }
 
-/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
@@ -24502,7 +23227,6 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
         wish->omega, MBI_MERGE_ROUNDS);
   }
   p->resident = mbi_merge_resident(plan);
-  /* Without rows there is nothing to write. */
   p->chunks = plan->device.rows > 0 ? (path - 1) / mbi_merge_chunk(p) + 1 : 0;
   if (p->chunks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
@@ -24514,7 +23238,6 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
 MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
@@ -24523,8 +23246,6 @@ MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   return threads * (unsigned)p->steps * 2 + 2 * warps * size +
       (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
 }
-
-/* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
@@ -24558,19 +23279,15 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0 ? mbi_merge_begin_bytes(plan) +
       2 * chunks * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
-
-/* ---- Launch ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
@@ -24613,7 +23330,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   status = mbi_plan_launch(plan, adds ? p->sum : p->product,
       adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
       p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
-  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
+  if (status != MERBIT_OK || p->chunks == 1) {
     return status;
   }
   fixup_arguments.row_ptr = plan->device.row_ptr;
@@ -24630,8 +23347,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
       &fixup_arguments, mbi_plan_start(plan, 1));
 }
-
-/* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
@@ -24653,26 +23368,17 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
     mbi_merge_describe,      NULL};
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
-/* Sizes of BINNED: strips, parts, threads and shared memory. */
-
-/* ---- Encode: strips and parts ------------------------------------------------------------ */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
 #define MBI_BINNED_WIDE_SHARED \
-  229376u /* bytes of shared memory that wide strips and parts need */
+  229376u
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
-/* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
- * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
- * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
- * block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -24690,32 +23396,26 @@ static void mbi_binned_defaults(merbit_plan *plan) {
       : wide                        ? 1024 : little                      ? 256 : 512;
 }
 
-/* Returns the bytes of shared memory of phase 1: a table of values and a strip of x. */
 MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
-/* Returns the bytes of shared memory of phase 2: the table, the sums of a tile for each warp,
- * and the groups of a part. */
 MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
   return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
       mbi_type_size(plan->type) + groups * 32;
 }
 
-/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
- * the part's columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
       mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   const uint64_t limit = (uint64_t)context->device.shared_bytes_per_block;
-  uint64_t full; /* bytes of a part without padding */
+  uint64_t full;
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
       s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
@@ -24744,8 +23444,6 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Specialise -------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STRIP", (int)mbi_binned_of(plan)->strip);
@@ -24769,12 +23467,6 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/gpu/binned/binned.c  CUDA: products by strips of columns, sums by parts of rows ==== */
-/* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
- * spmv/gpu/binned/binned.cu describes the method. */
-
-/* ---- Build: count, place, fill ----------------------------------------------------------- */
-
-/* Launches build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
     uint64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = mbi_binned_of(plan)->kernels[which];
@@ -24783,14 +23475,12 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
       MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Uploads an array of the host. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
     const char *what, mbi_devptr *target) {
   MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
-/* Computes part_start from the groups of the parts. */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -24812,8 +23502,6 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
 
-/* Computes the items of phase 1 from the groups of the strips, which become their first
- * groups. */
 static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
     uint32_t *items) {
   mbi_binned *b = mbi_binned_of(plan);
@@ -24834,9 +23522,6 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
- * a word of each strip, and for one of each part and one more; `host` has space for the items
- * too. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -24885,13 +23570,10 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
       : status;
 }
 
-/* Allocates the runs and their order. */
 static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item for each strip and one for each full one; each of an item's groups holds a
-   * nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
@@ -24912,7 +23594,6 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   return status;
 }
 
-/* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
   uint32_t strips = (uint32_t)b->strips;
@@ -24936,7 +23617,6 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* Stores the matrix in strips, in the order found before. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -24949,7 +23629,6 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
       b->groups * sizeof(uint32_t), places};
   merbit_status status =
       mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  /* The last tile's words are loaded, even those without a nonzero. */
   if (status == MERBIT_OK) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
@@ -24990,10 +23669,6 @@ static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_scan_destroy(plan);
 }
 
-/* ---- Launch ------------------------------------------------------------------------------ */
-
-/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
- * 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -25004,7 +23679,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
-  /* In f64 dependent launches make the kernels up to 6% slower (H200). */
   const int overlaps = plan->type == MERBIT_F32;
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   mbk_binned_multiply_arguments multiply_arguments;
@@ -25050,8 +23724,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
       overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN) : status;
 }
 
-/* ---- Describe ---------------------------------------------------------------------------- */
-
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
   info->omega = mbi_binned_of(plan)->warp_tiles;
@@ -25075,19 +23747,13 @@ MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
-/* HUBS on the host: finds the hubs, encodes the columns, launches the product.
- * spmv/gpu/hubs/hubs.cu describes the method. */
-
-/* ---- Encode: hubs in shared memory, tiles ------------------------------------------------ */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
   return (mbi_hubs *)plan->state;
 }
 
 #define MBI_HUBS_THREADS 1024
 #define MBI_HUBS_KILOBYTES \
-  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+  160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const uint64_t bytes =
@@ -25099,7 +23765,6 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -25132,8 +23797,6 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Specialise -------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
@@ -25155,21 +23818,16 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the bytes of shared memory of a product. */
 MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count =
       mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
-/* ---- Launch: codes, products ------------------------------------------------------------- */
-
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
-  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
-   * would cost as much as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
@@ -25266,8 +23924,6 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0)) : status;
 }
 
-/* ---- Describe ---------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
   mbi_scan_info(plan, info);
   info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
@@ -25286,24 +23942,15 @@ MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
     mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
-/* ROWS on the host: lanes per row, loads in flight, launches. spmv/gpu/rows/rows.cu
- * describes the method. */
-
-/* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
 
-/* Returns the average length of a row, rounded up. */
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
   return (plan->device.nnz + rows - 1) / rows;
 }
 
-/* Returns the lanes per row: one batch of loads takes a row of average length, or in f64 half
- * of it, because a lane's loads of a row then touch twice as many lines. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
   int lanes = 1;
@@ -25313,14 +23960,11 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   return plan->desc.omega != 0 ? plan->desc.omega : lanes;
 }
 
-/* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
 }
 
-/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
- * x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -25353,8 +23997,6 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Specialise -------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_rows *r = mbi_rows_of(plan);
   mbi_plan_preamble(plan, preamble);
@@ -25386,8 +24028,6 @@ MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
   return 0;
 }
 
-/* ---- Launch ------------------------------------------------------------------------------ */
-
 static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
     mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_rows *r = mbi_rows_of(plan);
@@ -25409,8 +24049,6 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_value_shared(plan), stream, &arguments);
 }
 
-/* ---- Describe ---------------------------------------------------------------------------- */
-
 static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = mbi_rows_of(plan)->unroll;
   info->omega = mbi_rows_of(plan)->lanes;
@@ -25428,19 +24066,12 @@ MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
     mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
-/* Sizes of block products: lanes per row of a block, slots, groups and tiles, from the shape
- * of the blocks. */
-
-/* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32
 
-/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -25452,7 +24083,6 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -25461,8 +24091,6 @@ static int mbi_bsr_least(int lane_cols, int pack) {
   return together;
 }
 
-/* Returns the number of lanes per block row (1 to 32). More than one only if a group would be
- * too long, or if the block is so flat that neighbouring lanes would read x far apart. */
 static int mbi_bsr_split(int rows, int cols, int size) {
   const int pack = 16 / size;
   int split = 1;
@@ -25477,15 +24105,12 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
       : t->lane_cols % (16 / size) != 0                                            ? 2
       : 16 / size;
 }
 
-/* Returns 1 if loading a block's x together and passing it on by shuffles of 4 bytes is cheaper
- * than loading it in every lane. The cost is counted in lines of L1, for all slots. */
 static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
   const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
   return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
@@ -25516,8 +24141,6 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
- * longer; few blocks are dealt to more warps. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
@@ -25531,7 +24154,6 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -25571,7 +24193,6 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Returns the number of stored entries, padding included. */
 MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
 }
@@ -25582,11 +24203,6 @@ MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 }
 
 /* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
-/* Block products on the host: builds the tiles of blocks, places new values, launches the
- * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
-
-/* ---- Specialise -------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_preamble(plan, preamble);
@@ -25621,8 +24237,6 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
-
 static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
     uint64_t items, const void *arguments) {
   return mbi_device_launch(plan->context, mbi_bsr_tiles_of(plan)->kernels[kernel], name,
@@ -25630,7 +24244,6 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
       MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
 }
 
-/* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   uint32_t ranks = (uint32_t)plan->nonempty.count;
@@ -25657,8 +24270,6 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, &arguments);
 }
 
-/* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both stay: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -25682,8 +24293,6 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
       t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order that products read. An array of the
- * plan's own is then released. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
@@ -25714,7 +24323,6 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return status;
 }
 
-/* Sets plan->device.values, borrowed or uploaded. */
 MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
@@ -25761,8 +24369,6 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
- * caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -25792,7 +24398,6 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of firsts and tails. */
 MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -25851,8 +24456,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
       : status;
 }
 
-/* ---- Describe ---------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
   info->omega = mbi_bsr_tiles_of(plan)->slots;
@@ -25875,10 +24478,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
     mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
-/* Y = alpha A X + beta Y for several vectors: the matrix is read once for all of them. Cut as
- * spmv/cpu/merge.c cuts it, with what a row holds of every vector where that has one sum. */
-
-/* Where element (i, v) of X or Y lies: i * step + v * apart. */
 typedef struct mbi_many_steps {
   int64_t step, apart;
 } mbi_many_steps;
@@ -25890,20 +24489,19 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
   return steps;
 }
 
-#define MBI_MANY_ROWS 64 /* at a time */
+#define MBI_MANY_ROWS 64
 
 typedef struct mbi_many_call_f64 {
   const merbit_view *csr;
   const double *values, *x;
   double alpha, beta, *y;
   mbi_many_steps x_steps, y_steps;
-  int64_t *head_row; /* of each task: as in spmv/cpu/merge.c */
-  double *parts;  /* of each task: the head's sums, then the carry's */
+  int64_t *head_row;
+  double *parts;
   int tasks, vectors;
-  int shift; /* as in spmv/cpu/merge.c */
+  int shift;
 } mbi_many_call_f64;
 
-/* Entries [begin, end) of one row times 8 columns of X. */
 MBI_INTERNAL void mbi_many_eight_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -25925,7 +24523,6 @@ MBI_INTERNAL void mbi_many_eight_f64(const mbi_many_call_f64 *call, int64_t begi
   }
 }
 
-/* Entries [begin, end) of one row times 8 columns of X. */
 MBI_INTERNAL void mbi_many_eight_apart_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -25948,7 +24545,6 @@ MBI_INTERNAL void mbi_many_eight_apart_f64(const mbi_many_call_f64 *call, int64_
   }
 }
 
-/* Entries [begin, end) of one row times one column of X. */
 MBI_INTERNAL void mbi_many_one_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, int64_t vector, double *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -25971,7 +24567,6 @@ MBI_INTERNAL void mbi_many_one_f64(const mbi_many_call_f64 *call, int64_t begin,
   }
 }
 
-/* Entries [begin, end) of one row times all columns of X. */
 static void mbi_many_sums_f64(const mbi_many_call_f64 *call, int64_t begin,
     int64_t end, double *sums) {
   int vector = 0;
@@ -25998,7 +24593,6 @@ static void mbi_many_commit_f64(const mbi_many_call_f64 *call, int64_t row,
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26033,7 +24627,6 @@ MBI_INTERNAL void mbi_many_rows_eight_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26068,7 +24661,6 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26103,7 +24695,6 @@ MBI_INTERNAL void mbi_many_rows_four_i32_f64(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i32_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26138,7 +24729,6 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f64(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
 static void mbi_many_rows_i32_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26161,7 +24751,6 @@ static void mbi_many_rows_i32_f64(const mbi_many_call_f64 *call, int64_t first, 
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26196,7 +24785,6 @@ MBI_INTERNAL void mbi_many_rows_eight_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26231,7 +24819,6 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26266,7 +24853,6 @@ MBI_INTERNAL void mbi_many_rows_four_i64_f64(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i64_f64(
     const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26301,7 +24887,6 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f64(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
 static void mbi_many_rows_i64_f64(const mbi_many_call_f64 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26334,7 +24919,7 @@ static void mbi_many_task_f64(void *argument, int task) {
   call->head_row[task] = -1;
   if (from.row < to.row) {
     int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    if (start < from.entry) { /* began in an earlier task */
+    if (start < from.entry) {
       call->head_row[task] = from.row++;
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       mbi_many_sums_f64(call, from.entry, start, head);
@@ -26349,7 +24934,6 @@ static void mbi_many_task_f64(void *argument, int task) {
   mbi_many_sums_f64(call, from.entry, to.entry, head + call->vectors);
 }
 
-/* As mbi_scale: neither A nor X is read. */
 static void mbi_many_scale_task_f64(void *argument, int task) {
   const mbi_many_call_f64 *call = (const mbi_many_call_f64 *)argument;
   const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
@@ -26360,7 +24944,6 @@ static void mbi_many_scale_task_f64(void *argument, int task) {
   }
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
 static void mbi_many_fix_up_f64(const mbi_many_call_f64 *call) {
   double sums[MBI_MANY_MOST] = {0};
   int task, v;
@@ -26409,13 +24992,12 @@ typedef struct mbi_many_call_f32 {
   const float *values, *x;
   float alpha, beta, *y;
   mbi_many_steps x_steps, y_steps;
-  int64_t *head_row; /* of each task: as in spmv/cpu/merge.c */
-  float *parts;  /* of each task: the head's sums, then the carry's */
+  int64_t *head_row;
+  float *parts;
   int tasks, vectors;
-  int shift; /* as in spmv/cpu/merge.c */
+  int shift;
 } mbi_many_call_f32;
 
-/* Entries [begin, end) of one row times 8 columns of X. */
 MBI_INTERNAL void mbi_many_eight_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -26437,7 +25019,6 @@ MBI_INTERNAL void mbi_many_eight_f32(const mbi_many_call_f32 *call, int64_t begi
   }
 }
 
-/* Entries [begin, end) of one row times 8 columns of X. */
 MBI_INTERNAL void mbi_many_eight_apart_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -26460,7 +25041,6 @@ MBI_INTERNAL void mbi_many_eight_apart_f32(const mbi_many_call_f32 *call, int64_
   }
 }
 
-/* Entries [begin, end) of one row times one column of X. */
 MBI_INTERNAL void mbi_many_one_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, int64_t vector, float *sums) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
@@ -26483,7 +25063,6 @@ MBI_INTERNAL void mbi_many_one_f32(const mbi_many_call_f32 *call, int64_t begin,
   }
 }
 
-/* Entries [begin, end) of one row times all columns of X. */
 static void mbi_many_sums_f32(const mbi_many_call_f32 *call, int64_t begin,
     int64_t end, float *sums) {
   int vector = 0;
@@ -26509,7 +25088,6 @@ static void mbi_many_commit_f32(const mbi_many_call_f32 *call, int64_t row, cons
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26544,7 +25122,6 @@ MBI_INTERNAL void mbi_many_rows_eight_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26579,7 +25156,6 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26614,7 +25190,6 @@ MBI_INTERNAL void mbi_many_rows_four_i32_f32(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i32_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
@@ -26649,7 +25224,6 @@ MBI_INTERNAL void mbi_many_rows_one_i32_f32(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
 static void mbi_many_rows_i32_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26672,7 +25246,6 @@ static void mbi_many_rows_i32_f32(const mbi_many_call_f32 *call, int64_t first, 
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26707,7 +25280,6 @@ MBI_INTERNAL void mbi_many_rows_eight_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26742,7 +25314,6 @@ MBI_INTERNAL void mbi_many_rows_eight_apart_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_four_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26777,7 +25348,6 @@ MBI_INTERNAL void mbi_many_rows_four_i64_f32(
   }
 }
 
-/* Whole rows [row, last) times one column of X, to as many of Y. */
 MBI_INTERNAL void mbi_many_rows_one_i64_f32(
     const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
   const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
@@ -26812,7 +25382,6 @@ MBI_INTERNAL void mbi_many_rows_one_i64_f32(
   }
 }
 
-/* Rows so few that the matrix stays in the caches while all columns pass. */
 static void mbi_many_rows_i64_f32(const mbi_many_call_f32 *call, int64_t first, int64_t last) {
   const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
   for (; first < last; first += MBI_MANY_ROWS) {
@@ -26845,7 +25414,7 @@ static void mbi_many_task_f32(void *argument, int task) {
   call->head_row[task] = -1;
   if (from.row < to.row) {
     int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    if (start < from.entry) { /* began in an earlier task */
+    if (start < from.entry) {
       call->head_row[task] = from.row++;
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       mbi_many_sums_f32(call, from.entry, start, head);
@@ -26860,7 +25429,6 @@ static void mbi_many_task_f32(void *argument, int task) {
   mbi_many_sums_f32(call, from.entry, to.entry, head + call->vectors);
 }
 
-/* As mbi_scale: neither A nor X is read. */
 static void mbi_many_scale_task_f32(void *argument, int task) {
   const mbi_many_call_f32 *call = (const mbi_many_call_f32 *)argument;
   const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
@@ -26871,7 +25439,6 @@ static void mbi_many_scale_task_f32(void *argument, int task) {
   }
 }
 
-/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
 static void mbi_many_fix_up_f32(const mbi_many_call_f32 *call) {
   float sums[MBI_MANY_MOST] = {0};
   int task, v;
@@ -26915,7 +25482,6 @@ static void mbi_many_typed_f32(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
-/* Of a plan for the CPU. */
 MBI_INTERNAL size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
   return (size_t)plan->tasks * (sizeof(int64_t) + 2 * (size_t)plan->desc.vectors *
       mbi_type_size(plan->type));
@@ -26931,22 +25497,14 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
 }
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
-/* SLICED on the host: builds slices of 32 rows, launches the product.
- * spmv/gpu/sliced/sliced.cu describes the method. */
-
-/* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
 
-/* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
   return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
 }
 
-/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -26955,7 +25513,6 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
-  /* Sorting costs a row number for each row, which does not pay if there is little padding. */
   s->sorted =
       plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
@@ -26976,7 +25533,6 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX ||
@@ -26987,8 +25543,6 @@ MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   }
   return MERBIT_OK;
 }
-
-/* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_sliced *s = mbi_sliced_of(plan);
@@ -27014,14 +25568,10 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
-
 MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-/* Replaces an array of one entry per slice by its exclusive prefix sums. The total follows the
- * array, and is returned in *sum. */
 static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
@@ -27044,7 +25594,6 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   return status;
 }
 
-/* Assigns rows to slices, and computes the widths of slices and of their columns. */
 static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   mbk_sliced_order_arguments order_arguments;
@@ -27072,8 +25621,6 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
       NULL, &width_arguments);
 }
 
-/* Builds everything but columns and values, and computes their sizes: slots of values, and of
- * two-byte columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
@@ -27128,7 +25675,6 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     MBI_TRY(
         mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
-    /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
@@ -27138,7 +25684,6 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
   mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
   mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -27169,8 +25714,6 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
       s->threads, mbi_value_shared(plan), stream, &arguments);
 }
 
-/* ---- Describe ---------------------------------------------------------------------------- */
-
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = mbi_sliced_of(plan)->unroll;
   info->omega = 32;
@@ -27193,34 +25736,13 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
-/* Encodes a host CSR as CB-SpMV's blocks (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections
- * 3.1 to 3.3): strips of 16 rows in blocks of 16 columns, each stored as COO, CSR or dense. The
- * indices and values of a block lie together in one buffer at an aligned offset. With
- * aggregated columns, a strip's empty columns are left out.
- *
- * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
- * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that exist, so that absent entries take no space and meet no x.
- * Duplicates all stay. Sparse blocks whose rows are nearly even are CSR too. A strip has an
- * even number of blocks, two at least, and the last may be an empty COO block: a warp takes two
- * at once, and visits every strip.
- *
- * A block's data, each part padded to a value's size, the whole to 8 bytes:
- *   none or 16 columns, the last ones of a strip repeated; then, for
- *   COO    a byte for each entry, row | column << 4, sorted by row; the values
- *   CSR    16 bytes, where each row begins; then as COO
- *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
- *          order of the bits */
-
-/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
 #define MBI_CB_EVEN 8
-#define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
+#define MBI_CB_CROWDED 255
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
 }
 
-/* Returns the bytes of a block's 16 columns. */
 MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width) {
   return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
 }
@@ -27231,14 +25753,12 @@ MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uin
   return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
 }
 
-/* Returns the offset of a row's first entry; after the last row, the number of entries. */
 MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   const merbit_view *from = b->from;
   const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
   return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
 }
 
-/* Returns the first strip of a task. Entries and rows are dealt evenly. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
@@ -27254,16 +25774,12 @@ MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   return low;
 }
 
-/* ---- A strip's entries by columns -------------------------------------------------------- */
-
-/* Returns the end of the ascending run that begins at `at`. */
 static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
   for (at++; at < count && keys[at - 1] < keys[at]; at++) {
   }
   return at < count ? at : count;
 }
 
-/* Merges neighbouring runs. Returns 1 if there was only one run. */
 static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   uint64_t at = 0;
   while (at < count) {
@@ -27283,7 +25799,6 @@ static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
   return count == 0;
 }
 
-/* Sorts a strip's entries by column, with a natural merge sort: sorted rows are 16 runs. */
 static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   const merbit_view *from = b->from;
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
@@ -27307,8 +25822,6 @@ static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   }
 }
 
-/* ---- The blocks of a strip, one after another -------------------------------------------- */
-
 MBI_INTERNAL void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
     mbi_cb_cursor *c) {
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
@@ -27327,13 +25840,11 @@ MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key) {
   return (uint32_t)(key >> (MBI_CB_PLACE + 4));
 }
 
-/* Returns the width of offsets from the first column. */
 static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
   const uint32_t span = columns[count - 1] - columns[0];
   return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
 }
 
-/* Takes the next group, of up to 16 columns. */
 static void mbi_cb_group(mbi_cb_cursor *c) {
   const uint32_t first = mbi_cb_column(c->keys[c->to]);
   const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
@@ -27357,7 +25868,6 @@ static void mbi_cb_group(mbi_cb_cursor *c) {
   }
 }
 
-/* Returns 1 if the block is faster with a lane per row than entry by entry. */
 static int mbi_cb_even(const mbi_cb_cursor *c) {
   unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
   uint64_t k;
@@ -27370,7 +25880,6 @@ static int mbi_cb_even(const mbi_cb_cursor *c) {
   return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
 }
 
-/* Moves to the next block. Returns 0 after the last one. */
 MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
   uint64_t count;
@@ -27391,8 +25900,6 @@ MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   }
   return 1;
 }
-
-/* ---- Pass 1: count ----------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
   mbi_cb_build *b = (mbi_cb_build *)argument;
@@ -27415,7 +25922,6 @@ MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
   }
 }
 
-/* Decides whether to aggregate columns (section 3.3.1), and turns counts into starts. */
 MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
   mbi_cb_strip *strip = b->strip[0];
@@ -27436,11 +25942,6 @@ MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
 }
 
 /* ==== >>spmv/gpu/cb/fill.c  blocks of 16 x 16: a second pass, and who multiplies which ==== */
-/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
- * storage. */
-
-/* ---- Pass 2: fill ------------------------------------------------------------------------ */
-
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
     uint64_t key) {
   const mbi_cb_build *b = c->build;
@@ -27453,7 +25954,6 @@ static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t s
   }
 }
 
-/* Stores the columns of a group. */
 static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   unsigned i;
   for (i = 0; i < MBI_CB_SIDE; i++) {
@@ -27469,7 +25969,6 @@ static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
   }
 }
 
-/* Returns the place of a key's column in its group. `from` is a place at or before it. */
 static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from) {
   const uint32_t column = mbi_cb_column(key);
   if (!c->aggregated) {
@@ -27481,7 +25980,6 @@ static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from
   return from;
 }
 
-/* Stores a COO or CSR block. Returns the steps for its word. */
 static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, unsigned char *data) {
   const uint64_t count = c->to - c->from;
   unsigned char *indices = data + (c->form == MBI_CB_CSR ? MBI_CB_SIDE : 0);
@@ -27517,7 +26015,7 @@ static void mbi_cb_fill_dense(const mbi_cb_cursor *c, unsigned char *data) {
   uint16_t rows[MBI_CB_SIDE] = {0};
   unsigned local = 0;
   uint64_t k, slot = 0;
-  for (k = c->from; k < c->to; k++) { /* in the order of the bits */
+  for (k = c->from; k < c->to; k++) {
     local = mbi_cb_local(c, c->keys[k], local);
     rows[local] = (uint16_t)(rows[local] | 1u << mbi_cb_row(c->keys[k]));
     mbi_cb_put(c, data + sizeof rows, slot++, c->keys[k]);
@@ -27564,20 +26062,14 @@ static void mbi_cb_fill_task(void *argument, int task) {
   }
 }
 
-/* ---- Balance ----------------------------------------------------------------------------- */
-
-/* Parts of a strip at most: the fix-up adds them one after the other. */
 #define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32
 
-/* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
   return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
-/* Returns the steps of the strip that begins at `*block`, and moves *block to the next
- * strip. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
   do {
@@ -27654,8 +26146,6 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   }
 }
 
-/* ---- The whole --------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
   mbi_release(context, f->first);
@@ -27673,7 +26163,6 @@ static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_
       : status;
 }
 
-/* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
 MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
@@ -27751,9 +26240,6 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   return status;
 }
 
-/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
- * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
- * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
     const merbit_view *from, const void *values, size_t value_bytes,
     const mbi_cb_options *options, mbi_cb_format *format) {
@@ -27782,17 +26268,11 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 }
 
 /* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ====================== */
-/* CB-SpMV on the host: options, encoding on the CPU, upload, launches. spmv/gpu/cb/cb.cu
- * describes the method. */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
 }
 
 #define MBI_CB_AHEAD 2048
-
-/* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
   const merbit_plan_desc *desc = &plan->desc;
@@ -27821,14 +26301,10 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   return MERBIT_OK;
 }
 
-/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
- * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
-/* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
- * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
@@ -27866,7 +26342,6 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
   }
 }
 
-/* Encodes the plan's CSR. The caller releases `format`, on failure too. */
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
@@ -27884,8 +26359,6 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   return status;
 }
 
-/* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
- * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
     const char *what, merbit_status status, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
@@ -27929,10 +26402,6 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
   return status;
 }
 
-/* ---- Specialise -------------------------------------------------------------------------- */
-
-/* Returns the number of resident blocks per multiprocessor that leaves enough registers.
- * Addresses take more of them from compute capability 10.0 on. */
 static int mbi_cb_resident(const merbit_plan *plan) {
   const int capability = plan->context->device.compute_capability;
   const int threads = capability >= 100                              ? 768
@@ -27972,9 +26441,6 @@ static merbit_status mbi_cb_create(merbit_plan *plan) {
   return status;
 }
 
-/* Encodes the same blocks again on the CPU for new values, and uploads the data, the only part
- * that differs. A map of each value's place would cost as much memory as the columns of a
- * CSR. */
 static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
@@ -27998,9 +26464,6 @@ static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* ---- Launch ------------------------------------------------------------------------------ */
-
-/* Returns the bytes of the sums of the parts of strips. */
 static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
   return mbi_cb_of(plan)->parts * MBI_CB_SIDE * mbi_type_size(plan->type);
 }
@@ -28048,8 +26511,6 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
       ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream) : status;
 }
 
-/* ---- Describe ---------------------------------------------------------------------------- */
-
 static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = (int)mbi_cb_of(plan)->limit;
   info->omega = 32;
@@ -28075,15 +26536,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
     mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
-/* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
- * the GPU. */
-
 #define MBI_VALUES_BLOCKS 1024
-#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_SAMPLES 128
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
-typedef struct mbi_values_scratch { /* in GPU memory */
+typedef struct mbi_values_scratch {
   uint64_t changes[2], keys[MBI_VALUES_KEYS];
   uint32_t against, distinct;
   unsigned char number[MBI_VALUES_KEYS];
@@ -28095,9 +26552,6 @@ MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
 }
 
-/* ---- Sizes ------------------------------------------------------------------------------- */
-
-/* Returns the bytes of the array of values in a form. */
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -28119,8 +26573,6 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
   }
 }
 
-/* Returns the form among `forms` that moves the fewest bytes in a product; general values if
- * none saves an eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
       MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
@@ -28130,7 +26582,6 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* A form by columns reads the values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
         : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
     if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
@@ -28140,8 +26591,6 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   }
   return best;
 }
-
-/* ---- Looking at values ------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
     const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
@@ -28158,8 +26607,6 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
       sizeof search->against);
 }
 
-/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
- * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
     mbi_devptr values, mbi_values_search *search) {
   merbit_context *context = plan->context;
@@ -28202,7 +26649,6 @@ MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *se
   mbi_device_release(plan->context, search->columns);
 }
 
-/* Checks the elementwise forms for all values. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
   uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
@@ -28232,7 +26678,6 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
       mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
 
-/* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint32_t wide = plan->type == MERBIT_F64;
@@ -28255,7 +26700,6 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return status;
 }
 
-/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
@@ -28286,7 +26730,6 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
       mbi_values_blocks(plan->device.nnz), 0, &differ_arguments) : status;
 }
 
-/* Finds out whether all values have a form that the sample has not ruled out. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, int *have) {
   *have = 0;
@@ -28304,10 +26747,6 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search 
   return MERBIT_OK;
 }
 
-/* ---- Storing them ------------------------------------------------------------------------ */
-
-/* Stores the table in the order of the values' bits, so that equal plans are equal, and the
- * number of each value in the order of the search's keys. */
 static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
     mbi_devptr table) {
   merbit_context *context = plan->context;
@@ -28343,8 +26782,6 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
       sizeof scratch.number);
 }
 
-/* Stores the values at `stored`, and the `table` that goes with them, in a form that they
- * have. */
 MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
@@ -28392,7 +26829,6 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
   merbit_context *context = plan->context;
@@ -28424,8 +26860,6 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-/* Stores plan->device.values in the shortest of `forms` that they have. Needs
- * plan->nonempty. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
@@ -28449,25 +26883,19 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
 }
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
-/* A method with x as it wants it: where values are the same throughout each column, x is
- * multiplied by them before a product, which then takes all as ones. */
-
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* After the carries of a product in flight. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
       MBI_COLUMNS_ALIGNMENT;
 }
 
-/* Bytes that one product in flight needs. */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_COLUMN
       ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
       : plan->cuda->carry_bytes(plan);
 }
 
-/* Forgets what a method made on a device that is lost. */
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   mbi_release(plan->context, plan->state);
   plan->state = NULL;
@@ -28476,8 +26904,6 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   plan->scale = NULL;
 }
 
-/* Creates what plan->cuda makes of the matrix in plan->device. After a failure
- * mbi_method_destroy cleans up. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
   merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
       "the state of a method", &plan->state);
@@ -28490,7 +26916,6 @@ MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
       : status;
 }
 
-/* Releases what mbi_method_create made; the plan may then take another method. */
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   if (plan->state != NULL) {
     plan->cuda->destroy(plan);
@@ -28498,13 +26923,11 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   mbi_method_forget(plan);
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
   return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
       mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
-/* y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   merbit_status status = MERBIT_OK;
@@ -28526,24 +26949,14 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
 }
 
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
-/* Sizes for several vectors: columns per lane, teams, runs or rows, threads and shared
- * memory. */
-
-/* ---- Encode: columns to lanes, from the number of vectors alone -------------------------- */
-
-/* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
   return (mbi_many *)plan->state;
 }
 
-/* Returns 1 if X and Y pass through copies in row order, because they are in column order. */
 MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
   return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
 }
 
-/* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
- * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
- * beside the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -28563,27 +26976,20 @@ MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
-/* Returns 1 if gathers of X miss the L2 cache. */
 static int mbi_many_misses_cache(const merbit_plan *plan) {
   return plan->device.cols * (uint64_t)mbi_many_of(plan)->width * mbi_type_size(plan->type) >
       (uint64_t)16 << 20;
 }
 
-/* Returns 1 if a row of X takes at most one sector. */
 static int mbi_many_narrow(const merbit_plan *plan) {
   return mbi_many_of(plan)->width * (int)mbi_type_size(plan->type) <= 32;
 }
 
-/* Returns 1 for runs in f32 whose gathers miss L2. One large block with more loads in flight is
- * faster there (on an H200, four vectors, a uniform matrix of 40M nonzeros and a power law of
- * 43M: 472 and 445 us; two blocks of 256 threads 545 and 483). */
 static int mbi_many_takes_one_block(const merbit_plan *plan) {
   return mbi_many_of(plan)->staged == 0 && plan->type == MERBIT_F32 &&
       mbi_many_misses_cache(plan) && mbi_many_narrow(plan);
 }
 
-/* Returns the blocks per multiprocessor that leave enough registers for a batch of columns and
- * values, for the loads in flight and for a row of accumulators, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = mbi_many_of(plan);
   const int value = (int)mbi_type_size(plan->type) / 4;
@@ -28591,7 +26997,6 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
       (lane > m->span ? 4 : 0) + (m->staged == 0 && m->words > 1 ? 4 : 0) +
-      /* lanes without a sum, and rows numbered among the non-empty ones */
       (m->width % (m->span * m->team) != 0 && plan->nonempty.count < plan->device.rows);
   const int threads = words > 80                                     ? 384
       : words > 60 || mbi_many_takes_one_block(plan) ? 512
@@ -28600,13 +27005,8 @@ static int mbi_many_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
-/* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
- * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
- * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
- * 2. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
@@ -28616,14 +27016,11 @@ static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > budget) {
     m->piece /= 2;
   }
-  m->shared =
-      (unsigned)(m->threads / 32) *
+  m->shared = (unsigned)(m->threads / 32) *
       (unsigned)(teams * (4 * m->piece + 16 + (stored > 0 ? stored * m->piece + 16 : 0)) +
       MBI_MANY_HELD * 32 * lane * value);
 }
 
-/* Sets the threads, unless the user chose them, within the shared memory that a block may
- * have. */
 static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   const int limit = plan->context->device.shared_bytes_per_block;
   mbi_many_size_shared(plan, m);
@@ -28635,17 +27032,11 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* Returns the critical path: a team walks a row whose columns and values are staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
- * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
- * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
- * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
- * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
@@ -28735,11 +27126,6 @@ MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *pream
 }
 
 /* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once =============================== */
-/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
- * and spmv/gpu/many/rows.cu describe the two methods. */
-
-/* ---- Specialise -------------------------------------------------------------------------- */
-
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = mbi_many_of(plan);
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
@@ -28789,15 +27175,12 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Scratch: firsts, tails, and copies of X and Y by rows ------------------------------- */
-
 #define MBI_MANY_ALIGNMENT 256
 
 static uint64_t mbi_many_round(uint64_t bytes) {
   return (bytes + MBI_MANY_ALIGNMENT - 1) / MBI_MANY_ALIGNMENT * MBI_MANY_ALIGNMENT;
 }
 
-/* Return the offsets of the copies of X and of Y in a product's scratch. */
 static uint64_t mbi_many_x_place(const merbit_plan *plan) {
   return mbi_many_round(2 * mbi_scan_of(plan)->tiles * (uint64_t)mbi_many_of(plan)->width *
       mbi_type_size(plan->type));
@@ -28820,9 +27203,6 @@ MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
       "pieces of a workspace's host vectors", &workspace->bounce) : MERBIT_OK;
 }
 
-/* ---- Launch ------------------------------------------------------------------------------ */
-
-/* Returns the grid for `count` rows of a copy. */
 static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
   const uint64_t wanted = (count + 255) / 256;
   const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
@@ -28855,7 +27235,6 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
       mbi_many_grid(plan, plan->device.rows), 256, 0, stream, &arguments);
 }
 
-/* Launches the product by teams of rows. X and Y are in row order. */
 static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
     mbi_devptr x, uint32_t x_step, const void *beta, mbi_devptr y, uint64_t ldy, void *stream) {
   const mbi_many *m = mbi_many_of(plan);
@@ -28876,7 +27255,6 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
       (int64_t)mbi_scan_of(plan)->blocks, m->threads, m->shared, stream, &arguments);
 }
 
-/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
@@ -28943,7 +27321,6 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       &fixup_arguments, mbi_plan_start(plan, s->blocks > 0));
 }
 
-/* Computes Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
 MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
@@ -28963,8 +27340,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
       mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream));
   return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
-
-/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
@@ -28990,21 +27365,14 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
       plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
     mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL};
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
- * new values to them. */
-
-/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
-
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-/* Moves the CSR and its non-empty rows to plan->extracted. */
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
@@ -29012,7 +27380,6 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
     uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
@@ -29023,7 +27390,7 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   csr->cols = (uint64_t)mbi_block_count((int64_t)from->cols, wide);
   csr->nnz = blocks;
   *view = merbit_bsr((int64_t)from->rows, (int64_t)from->cols, (int64_t)blocks, high, wide,
-                     NULL, NULL, NULL);
+      NULL, NULL, NULL);
   view->value_type = plan->type;
   view->memory = MERBIT_MEMORY_DEVICE;
   plan->bsr.entries = (int64_t)from->nnz;
@@ -29037,8 +27404,6 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   }
   return MERBIT_OK;
 }
-
-/* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
@@ -29058,8 +27423,6 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
       &full->kernels[1]);
 }
 
-/* ---- Launch ------------------------------------------------------------------------------ */
-
 static merbit_status mbi_extracted_places(merbit_plan *plan) {
   mbk_full_blocks_places_arguments arguments;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
@@ -29071,8 +27434,6 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
       (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
- * block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
@@ -29091,8 +27452,6 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
       "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
- * `put`. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
@@ -29103,7 +27462,6 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  /* On failure, so that the next values find an array of their own size. */
   if (csr->owns_values) {
     mbi_device_release(plan->context, csr->values);
     csr->values = 0;
@@ -29118,8 +27476,6 @@ static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
- * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -29150,11 +27506,10 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Gives the plan its CSR back, or what is left of it. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* no blocks were made, or they are gone */
+    return;
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
@@ -29171,17 +27526,11 @@ MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
     mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};
 
 /* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
-/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
-
-/* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
 #define MBI_EXTRACT_CHUNK 1024
 
 enum {
   MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL,
   MBI_EXTRACT_KERNELS };
-
-/* ---- Specialise -------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
     mbi_preamble *preamble) {
@@ -29207,9 +27556,6 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Count ------------------------------------------------------------------------------- */
-
-/* Returns the lanes per row of blocks. */
 static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
@@ -29218,8 +27564,6 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
- * it if `windows` is 0. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
     int windows, int answer) {
   merbit_plan *plan = c->plan;
@@ -29255,7 +27599,6 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
       "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL, &arguments);
 }
 
-/* Counts blocks of several shapes in the same windows. */
 static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
     int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
@@ -29268,9 +27611,6 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
   return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
-/* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
-
-/* Computes the bytes per entry of every candidate. */
 static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
@@ -29297,7 +27637,6 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   return MERBIT_OK;
 }
 
-/* Finds the best shape for c->csr, whose rows ascend. */
 static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
@@ -29324,9 +27663,6 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   return MERBIT_OK;
 }
 
-/* ---- Fill -------------------------------------------------------------------------------- */
-
-/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -29354,8 +27690,6 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
       256, 0, NULL, &arguments);
 }
 
-/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
- * read, and not cleared. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -29379,9 +27713,6 @@ static merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
-/* ---- Make -------------------------------------------------------------------------------- */
-
-/* Computes plan->device.row_ptr from the counts. */
 static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
@@ -29405,7 +27736,6 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
       8 * sizeof(uint64_t), NULL, &offsets_arguments) : status;
 }
 
-/* Makes plan->device and plan->bsr from counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
     const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -29426,7 +27756,6 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  /* Holes and duplicates turn a pattern into numbers. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
     MBI_TRY(mbi_extract_allocate_values(plan));
   }
@@ -29434,7 +27763,6 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Counts the blocks of each row of blocks, and builds what follows from that. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
   merbit_context *context = c->plan->context;
@@ -29448,7 +27776,6 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
@@ -29471,7 +27798,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
     if (status != MERBIT_OK || tally->descends != 0) {
       return status;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
+    if (tally->entries < csr->nnz) {
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
@@ -29480,7 +27807,6 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
 }
 
-/* Makes the blocks on the host, which sorts the rows. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
@@ -29530,9 +27856,6 @@ MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
     mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};
 
 /* ==== >>spmv/choose/forecast.c  CUDA: what a product by each method should take =========== */
-/* What a product by each method should take, from what the GPU counts of a matrix's rows and
- * samples of its columns. */
-
 MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
     merbit_method method) {
   switch (method) {
@@ -29560,8 +27883,6 @@ MBI_INTERNAL const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
   }
 }
 
-/* Seconds for one sector of x that no cache near the threads holds, by the bytes of x: the L2's
- * rate, which falls where x does not fit. */
 MBI_INTERNAL double mbi_choose_gather(double bytes) {
   static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
   static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
@@ -29576,27 +27897,20 @@ MBI_INTERNAL double mbi_choose_gather(double bytes) {
       (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero.
- */
 MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
       plan->device.values != 0;
 }
 
-/* Whether all that a product does is to gather doubles, each from a sector of its own, for
- * lanes of which half are busy. */
 static int mbi_choose_gathered(const merbit_plan *plan) {
   return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 && plan->nonempty.sectors > 0.9 &&
       plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-/* The longer one: a row that is walked alone goes on while the others are multiplied. */
 static double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }
 
-/* Only ROWS and SLICED walk rows. All others cut a long row into tiles, whose sums a warp or a
- * thread block adds up. */
 MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
@@ -29605,29 +27919,20 @@ MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double values = (double)mbi_value_bytes(plan);
   const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
   const double gathers = nnz * plan->nonempty.sectors * mbi_choose_gather(cols * size);
-  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
-   */
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
-  /* Lanes of a row load what does not lie side by side, which counts little beside gathers
-   * that all miss; then no launch has to follow, and nothing is made (ones on an H200: 143 us
-   * for 145 where columns lie anywhere; but 121 for 91 of roads, which share sectors). */
   f.rows =
       mbi_choose_longer((mbi_choose_gathered(plan) ? 0.97 : 1.2) * f.scan, mbi_rows_walk(plan));
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
-    /* To look values up is slower there than to stream them. */
     f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
   }
-  /* Where rows are short, one block to a multiprocessor loses by them what hubs save (a star,
-   * ones in f64 on an H200: 224 us where the scan takes 206). */
   f.hubs = nnz >= 4.0 * rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? vectors + stream + gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
       : f.scan;
   f.sliced = mbi_choose_longer(vectors + gathers +
       nnz * (4.0 - 2.0 * plan->nonempty.narrow + values) * MBI_CHOOSE_STREAM * light,
       mbi_sliced_walk(plan));
-  /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
   f.blocks = f.scan;
   if (mbi_choose_full(plan)) {
@@ -29639,8 +27944,6 @@ MBI_INTERNAL mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3
- * us a product on an H200, of doubles a third of that. */
 MBI_INTERNAL int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
@@ -29651,15 +27954,9 @@ MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
- * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
- * by the structure's hash and the device. */
 #ifndef MBI_MEASURE_ROUNDS
 #endif
 
-/* ---- Candidates -------------------------------------------------------------------------- */
-
-/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
     int omega, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
@@ -29676,9 +27973,6 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
- * enough for rows that cross thread blocks. Else what the forecasts put
- * within half as much again of the best. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const mbi_forecast f = mbi_choose_forecast(plan);
@@ -29715,13 +28009,8 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
   }
 }
 
-/* ---- Timing ------------------------------------------------------------------------------ */
-
-/* Seconds of a product of the plan as it is made now. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
     mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
-   * -O3 sees it. */
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
@@ -29737,7 +28026,7 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   }
   *seconds = HUGE_VAL;
   for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
-    const int products = round == 0 ? 1 : batch; /* the first one warms up */
+    const int products = round == 0 ? 1 : batch;
     const double start = mbi_seconds();
     double taken;
     for (i = 0; i < products && status == MERBIT_OK; i++) {
@@ -29752,8 +28041,6 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   return status;
 }
 
-/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
- * or the memory does not allow is infinitely slow. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
     mbi_devptr y) {
   merbit_context *context = plan->context;
@@ -29783,7 +28070,6 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* All of them, on vectors of zeros. */
 static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
@@ -29802,9 +28088,6 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* ---- Memory ------------------------------------------------------------------------------ */
-
-/* The key of the matrix's answer on this device, or NULL. */
 static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
@@ -29817,17 +28100,16 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   if (status == MERBIT_OK) {
     *key = (char *)room;
     *size = (size_t)snprintf(*key, 1024,
-                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
-                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
-                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
-                             context->device.name, context->device.multiprocessors,
-                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
-                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
+        "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+        " nonzeros, %016" PRIx64 ", base %d, %s, %s",
+        MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
+        context->device.name, context->device.multiprocessors,
+        plan->device.rows, plan->device.cols, plan->device.nnz, hash,
+        plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
   }
   return status;
 }
 
-/* Whether an answer from disk is one that this version could have given. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
     size_t size) {
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
@@ -29854,8 +28136,6 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
   return valid;
 }
 
-/* ---- The answer -------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
     mbi_measured *answer) {
   size_t length;
@@ -29875,7 +28155,6 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
@@ -29904,10 +28183,6 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-/* The method of a plan on CUDA. */
-
-/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
- * is the scan's with other columns, or where memory need not be asked for. */
 #define MBI_CHOOSE_MAKING 12.0
 #define MBI_CHOOSE_MAKING_LESS 8.0
 
@@ -29918,7 +28193,6 @@ static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double
       (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
 }
 
-/* plan->why: the forecasts of what could be taken. */
 static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
   char rows[32] = "", sliced[32] = "", blocks[32] = "";
   if (f->rows < f->scan) {
@@ -29936,26 +28210,20 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
       1e6 * f->hubs, blocks);
 }
 
-/* Slices of 32 rows waste little. */
 static int mbi_choose_even(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
 static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
 }
 
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
- * its lanes walk longer than the scan takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
       mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
 }
 
-/* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
- * decided. */
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   const int even = mbi_choose_even(plan);
@@ -29979,7 +28247,7 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
         rows ? "equal, short" : "any", mbi_plan_type_text(plan), rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (f.rows < best) { /* nothing is made for them */
+  if (f.rows < best) {
     method = MERBIT_METHOD_ROWS;
     best = f.rows;
   }
@@ -30003,9 +28271,6 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   return method;
 }
 
-/* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes
- * that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows
- * 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   plan->method = MERBIT_METHOD_MERGE;
@@ -30029,10 +28294,6 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   return status;
 }
 
-/* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss,
- * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
- */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
@@ -30056,7 +28317,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
         3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
     }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) {
       char reason[384];
       mbi_error_clear(plan->context, reason, sizeof reason);
       mbi_log(plan->context, "columns are not counted: %s", reason);
@@ -30066,7 +28327,6 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-/* Measuring needs products that pay for it, and a user who leaves everything open. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
@@ -30074,7 +28334,6 @@ MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
       plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-/* The forms of values that pay with the plan's method. */
 static uint32_t mbi_choose_forms_of(merbit_method method) {
   switch (method) {
   case MERBIT_METHOD_SCAN:
@@ -30089,9 +28348,6 @@ static uint32_t mbi_choose_forms_of(merbit_method method) {
   }
 }
 
-/* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
- * with general values: their columns cost so little that no shorter value makes up for it.
- * Tables pay in slices; halves not where lanes of the scan load two at once. */
 MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
@@ -30104,7 +28360,7 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
         *forms = MBI_FORMS_ALL;
         *forms &= mbi_choose_slices(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
         *forms &= plan->streaming || plan->type == MERBIT_F64 ? MBI_FORMS_ALL
-                                                              : ~MBI_FORM(MBI_VALUES_HALF);
+            : ~MBI_FORM(MBI_VALUES_HALF);
       }
     }
   }
@@ -30112,8 +28368,6 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
- * at the matrix, and blocks may take shorter forms of the values. */
 MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
@@ -30131,7 +28385,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
     return status;
   }
   status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) {
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
@@ -30140,7 +28394,6 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-/* For several vectors there is one method, with general values. */
 static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
   plan->method = MERBIT_METHOD_MANY;
@@ -30151,8 +28404,6 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-/* Set plan->method, where the user leaves it open: the merge path for one product of a large
- * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   if (mbi_plan_has_semiring(plan)) {
@@ -30181,8 +28432,6 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   return status;
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO takes SCAN where its choice finds no memory
- * for its form of the matrix or cannot take its sizes. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
@@ -30219,14 +28468,10 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
- * Also moves new values for every plan that moved its matrix. */
-
 MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-/* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
@@ -30242,7 +28487,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
         "merbit_reordering", (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
+      desc->method > MERBIT_METHOD_SYMMETRIC) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.reordering moves single rows and columns, which would break %s "
         "apart; use a CSR or COO view and a method of single entries",
@@ -30256,7 +28501,6 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
   return MERBIT_OK;
 }
 
-/* Composes two moves: places[k] = earlier[places[k]]. */
 static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
     int64_t count) {
   int64_t k;
@@ -30265,8 +28509,6 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
- * be in plan->matrix. */
 MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -30282,7 +28524,7 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* of a transpose */
+  if (r->places != NULL) {
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -30294,8 +28536,6 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   r->seconds = mbi_seconds() - start;
   return MERBIT_OK;
 }
-
-/* ---- In GPU memory ----------------------------------------------------------------------- */
 
 static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
     "mbk_reorder_values"};
@@ -30329,20 +28569,16 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
       : status;
 }
 
-/* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
   return plan->transpose.matrix != NULL &&
       (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
 }
 
-/* Returns 1 if the GPU moves vectors or values. */
 MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
   return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
       (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
-/* Uploads the order and the places. The CUDA context must be current. On failure the caller
- * runs mbi_reorder_release_cuda. */
 MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
@@ -30360,7 +28596,6 @@ MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Releases the places on the host, which a finished plan on CUDA does not need. */
 MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
@@ -30383,9 +28618,6 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->reorder.places);
 }
 
-/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
-
-/* Launches kernels[kernel] on a stream. `index` is the order or the places. */
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
     mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
   uint64_t elements = (uint64_t)count;
@@ -30399,15 +28631,12 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
     mbi_devptr to) {
   const merbit_status status =
       mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
 }
-
-/* ---- On CPU threads ---------------------------------------------------------------------- */
 
 static void mbi_reorder_task(void *argument, int task) {
   const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
@@ -30420,7 +28649,6 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* Moves the user's host values into the plan's matrix. */
 MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_call call;
   call.move = mbi_gather;
@@ -30434,18 +28662,10 @@ MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
 }
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
-/* y = alpha A x + beta y by the lower triangle of A, which streams half the bytes: an entry
- * a(i, j) below the diagonal adds a(i, j) x(j) to row i and a(i, j) x(i), or its negative, to
- * row j. Rows come in order, so that a row's own sum is the first to be stored. Each task takes
- * whole rows, of as many entries; what it adds to rows of earlier tasks goes to a part of its
- * own, which the tasks of those rows add in order: the same number of tasks gives the same
- * bits. Such parts are short where a matrix has a band. */
-
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
   return plan->symmetric.parts + plan->tasks + 1;
 }
 
-/* Where the part of each task begins in its scratch, behind the sums of all rows. */
 static int64_t *mbi_symmetric_offsets(const merbit_plan *plan) {
   return plan->symmetric.parts + 2 * (plan->tasks + 1);
 }
@@ -30454,7 +28674,6 @@ MBI_INTERNAL size_t mbi_symmetric_scratch_bytes(const merbit_plan *plan) {
   return (size_t)mbi_symmetric_offsets(plan)[plan->tasks] * mbi_type_size(plan->type);
 }
 
-/* The least column of the task's rows, which ascend; or its first row, if that is less. */
 MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, int64_t last) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t least = row;
@@ -30468,7 +28687,6 @@ MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, in
   return least;
 }
 
-/* Entries of rows of other tasks that `tasks` of them would keep apart. */
 MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   int64_t sum = 0;
   int task;
@@ -30479,7 +28697,6 @@ MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   return sum;
 }
 
-/* plan->csr, a lower triangle with ascending rows, for its tasks. */
 MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   int64_t at = csr->rows;
@@ -30512,10 +28729,9 @@ typedef struct mbi_symmetric_call_f64 {
   const merbit_plan *plan;
   const double *x;
   double alpha, beta;
-  double *y, *sums, *scratch; /* sums: y itself where beta is zero */
+  double *y, *sums, *scratch;
 } mbi_symmetric_call_f64;
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
 static void mbi_symmetric_rows_i32_f64(
     const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30595,7 +28811,6 @@ static void mbi_symmetric_rows_i32_f64(
   }
 }
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
 static void mbi_symmetric_rows_i64_f64(
     const mbi_symmetric_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30695,7 +28910,6 @@ static void mbi_symmetric_task_f64(void *argument, int task) {
   }
 }
 
-/* What later tasks have for the rows of this one; then alpha and beta. */
 static void mbi_symmetric_finish_f64(void *argument, int task) {
   const mbi_symmetric_call_f64 *call = (const mbi_symmetric_call_f64 *)argument;
   const merbit_plan *plan = call->plan;
@@ -30750,10 +28964,9 @@ typedef struct mbi_symmetric_call_f32 {
   const merbit_plan *plan;
   const float *x;
   float alpha, beta;
-  float *y, *sums, *scratch; /* sums: y itself where beta is zero */
+  float *y, *sums, *scratch;
 } mbi_symmetric_call_f32;
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
 static void mbi_symmetric_rows_i32_f32(
     const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30833,7 +29046,6 @@ static void mbi_symmetric_rows_i32_f32(
   }
 }
 
-/* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
 static void mbi_symmetric_rows_i64_f32(
     const mbi_symmetric_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
@@ -30933,7 +29145,6 @@ static void mbi_symmetric_task_f32(void *argument, int task) {
   }
 }
 
-/* What later tasks have for the rows of this one; then alpha and beta. */
 static void mbi_symmetric_finish_f32(void *argument, int task) {
   const mbi_symmetric_call_f32 *call = (const mbi_symmetric_call_f32 *)argument;
   const merbit_plan *plan = call->plan;
@@ -30988,18 +29199,14 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_symmetric_typed_f32(plan, (float *)scratch, *(const float *)alpha, (const float *)x,
-        *(const float *)beta, (float *)y); } else {
+        *(const float *)beta, (float *)y);
+  } else {
     mbi_symmetric_typed_f64(plan, (double *)scratch, *(const double *)alpha, (const double *)x,
-        *(const double *)beta, (double *)y); }
+        *(const double *)beta, (double *)y);
+  }
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-/* Plans of matrices given by one triangle (symmetric storage). On the CPU, method HALF
- * multiplies the lower triangle: the user's arrays if they are that triangle in order, else a
- * copy. For other methods plan->given becomes op(A) with both triangles, in host memory, and
- * everything after is a plan of that. The transpose needs no work: it differs in signs
- * alone. */
-
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
@@ -31022,8 +29229,6 @@ MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const me
   return MERBIT_OK;
 }
 
-/* ---- Choice ------------------------------------------------------------------------------ */
-
 typedef struct mbi_symmetric_inspect {
   const merbit_view *csr;
   int tasks;
@@ -31045,7 +29250,6 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-/* Returns 1 if method HALF can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
@@ -31062,18 +29266,12 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
   return !unsorted;
 }
 
-/* Expanding to both triangles costs about 50 products. It pays if tasks would keep much of y
- * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
-/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_APART 8
 #define MBI_SYMMETRIC_WINDOW 524288
-#define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
-/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
- * ones. */
+#define MBI_SYMMETRIC_SAMPLE 1024
 #define MBI_SYMMETRIC_LONG 12
 
-/* Returns 1 if all values are equal, or there are none: SORTED stores one. */
 static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
@@ -31081,7 +29279,6 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
       memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Returns the elements between a row of the triangle and its first column, on average. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -31102,14 +29299,11 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
       mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Returns 1 if HALF may multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
       !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
       (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
 }
-
-/* ---- What is multiplied ------------------------------------------------------------------ */
 
 static void mbi_symmetric_release(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
@@ -31119,7 +29313,6 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-/* Takes the lower triangle, if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
@@ -31138,8 +29331,6 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return status;
 }
 
-/* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
- * afterwards. */
 MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_symmetric *half = &plan->symmetric;
@@ -31188,7 +29379,6 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Moves new values in the order of the triangle into plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
     merbit_memory memory) {
   merbit_context *context = plan->context;
@@ -31215,14 +29405,9 @@ MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *v
 }
 
 /* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ======================= */
-/* Transposes a CSR in GPU memory: sorts its entries by column, stably. The kernels are in
- * spmv/stages/transpose.cu. */
-
-/* ---- Encode ------------------------------------------------------------------------------ */
-
-#define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_THREADS 512
+#define MBI_TRANSPOSE_TILE 6144
+#define MBI_TRANSPOSE_RESIDENT 2
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -31234,7 +29419,7 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
   const uint64_t most = tiles < resident ? tiles : resident;
-  uint32_t bits = 1; /* of a column */
+  uint32_t bits = 1;
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
   t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -31246,9 +29431,6 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
- * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
- * are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -31278,7 +29460,7 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   merbit_status status =
       mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
+  if (status == MERBIT_OK && value > 0) {
     status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
   }
@@ -31308,8 +29490,6 @@ static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
   mbi_program_destroy(context, &t->program);
 }
 
-/* ---- Specialise -------------------------------------------------------------------------- */
-
 MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
@@ -31329,15 +29509,12 @@ static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_trans
   return MERBIT_OK;
 }
 
-/* ---- Launch: sort, then offsets and values ----------------------------------------------- */
-
 static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
     int kernel, uint64_t blocks, size_t shared, const void *arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
       (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Writes the rows of entries, where the first pass reads them. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   mbi_devptr row_ptr = t->from->row_ptr;
   uint64_t rows = t->from->rows, nnz = t->from->nnz;
@@ -31399,7 +29576,6 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
       &move_arguments) : status;
 }
 
-/* Turns the sorted keys into row offsets. */
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
@@ -31413,7 +29589,6 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
-/* Makes plan->device the transpose of `from`. */
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;
@@ -31461,11 +29636,6 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-/* Plans that multiply by the transpose: plan->view becomes the transpose of the user's matrix,
- * and everything after is a plan of that. A COO is read with rows and columns swapped. A CSR is
- * sorted by columns on the GPU, stably, so that equal plans give equal bits. Everything else,
- * and everything on the CPU, is transposed by CPU threads. */
-
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
@@ -31480,9 +29650,6 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
   return MERBIT_OK;
 }
 
-/* ---- On CPU threads ---------------------------------------------------------------------- */
-
-/* Makes plan->view in host memory, and the values' places in plan->reorder. */
 static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -31508,7 +29675,6 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-/* Moves new values in the user's order into plan->view, if the plan converts it. */
 MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
     merbit_memory memory) {
   merbit_context *context = plan->context;
@@ -31532,9 +29698,6 @@ MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *v
   return status;
 }
 
-/* ---- On the GPU -------------------------------------------------------------------------- */
-
-/* Makes plan->view in GPU memory. On failure nothing is left. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
@@ -31574,18 +29737,12 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   return status;
 }
 
-/* ---- The choice -------------------------------------------------------------------------- */
-
-/* Returns 1 if the GPU can transpose. Orders are found and blocks are made on the CPU, and
- * uploaded matrices have 32-bit columns. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
       plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* Returns 1 if AUTO may still take the CPU when the GPU fails: if everything is in host
- * memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
       plan->given.memory != MERBIT_MEMORY_DEVICE &&
@@ -31596,7 +29753,6 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
       status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
 MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
@@ -31630,23 +29786,14 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==================== */
-/* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
- * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
- * the matrix consists of full square blocks: docs/cpu.md has the figures. */
-
-/* Products by MERGE that making another form takes. */
 #define MBI_CHOOSE_SORTING 12.0
-/* Steps of the path below which a product is over before a plan's form could matter. */
 #define MBI_CHOOSE_TINY 4096
 
 typedef struct mbi_choose_sample_cpu {
-  int equal; /* all values are, or it is a pattern */
-  int block; /* rows and columns of the full blocks; 1: none */
+  int equal;
+  int block;
 } mbi_choose_sample_cpu;
 
-/* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
- * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
- * ahead. */
 static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
     const mbi_choose_sample_cpu *look) {
   const merbit_view *csr = &plan->csr;
@@ -31662,9 +29809,6 @@ static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method meth
   return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
 }
 
-/* ---- What there is to see: it ends at the first thing that is otherwise
- * ----------------------- */
-
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
   const char *values = (const char *)plan->values;
@@ -31677,7 +29821,6 @@ static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-/* Whether a row's columns are blocks of `block`, side by side. */
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
@@ -31689,7 +29832,6 @@ static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int bas
   return count % block == 0;
 }
 
-/* Whether the CSR consists of full blocks: the rows of each have the same columns. */
 static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
@@ -31716,9 +29858,6 @@ static int mbi_choose_block(const merbit_plan *plan) {
   }
   return block;
 }
-
-/* ---- Forms; where there is no memory for one, plan->method stays MERGE
- * -------------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -31753,7 +29892,6 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
   return mbi_choose_without(plan, status);
 }
 
-/* The fastest that pays for itself. plan->why: its forecast and that of the next. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   mbi_choose_sample_cpu look;
   merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
@@ -31783,7 +29921,6 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan) : MERBIT_OK;
 }
 
-/* Set plan->method and make what it needs. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
   plan->method = plan->desc.method;
   if (plan->method == MERBIT_METHOD_SORTED) {
@@ -31818,7 +29955,7 @@ MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
   if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* and what is behind them */
+    mbi_device_release(context, workspace->device_carries);
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -31827,8 +29964,6 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
- * takes, what the plan's maker does. Returns the sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -31892,7 +30027,6 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* For what the GPU does on the default stream: streams of the user's need not wait for that. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
   merbit_status status = mbi_device_enter(plan->context);
   if (status == MERBIT_OK) {
@@ -31903,9 +30037,6 @@ MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
-/* ---- Checks -------------------------------------------------------------------------------
- */
-
 MBI_INTERNAL int mbi_method_known(merbit_method method) {
   return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
 }
@@ -31951,7 +30082,6 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Whether a method runs on a side; AUTO does on both. */
 MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
   if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_SYMMETRIC) {
     return !cuda;
@@ -31960,8 +30090,6 @@ MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
       method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
 
-/* The side, before anything is built: AUTO follows the context, a method of one side its side.
- */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -31970,7 +30098,6 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* What a plan of several vectors takes. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
@@ -32032,15 +30159,10 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied
- * --------------------------------------------------------------- */
-
-/* Columns as they lie, 32-bit: such a CSR needs no copy. */
 MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-/* Check the user's arrays and set plan->csr: the view itself, or an owned conversion. */
 static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host = plan->view;
@@ -32048,7 +30170,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   plan->csr = plan->view;
   if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
-    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
+    return MERBIT_OK;
   }
   if (device) {
     status = mbi_view_download(context, &plan->view, &host);
@@ -32071,9 +30193,6 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Life
- * ------------------------------------------------------------------------------------- */
-
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
@@ -32084,13 +30203,12 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* gone with a dead context */
+  (void)mbi_arena_close(plan->context, &plan->arena);
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Whether the user's values are not those that the plan multiplies. */
 MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
       (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
@@ -32145,7 +30263,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
+    mbi_device_release(context, plan->device.scratch);
     plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
@@ -32160,7 +30278,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   }
   if (status == MERBIT_OK && !plan->making.unsynchronised) {
     status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
+    if (status != MERBIT_OK) {
       mbi_workspace_free(plan->workspace);
       plan->workspace = NULL;
     }
@@ -32185,14 +30303,12 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
 
-/* plan->view, and from it plan->csr or plan->bsr. */
 static merbit_status mbi_plan_take(merbit_plan *plan) {
   const merbit_status status = mbi_transpose_take(plan);
   return status != MERBIT_OK           ? status
       : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
 }
 
-/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -32238,7 +30354,6 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* `how` NULL: as for a user. */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
@@ -32306,7 +30421,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) {
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }
@@ -32335,9 +30450,6 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
     mbi_plan_unref(plan);
   }
 }
-
-/* ---- Workspaces of the user ---------------------------------------------------------------
- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
@@ -32377,8 +30489,6 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan/update.c  new values for a plan ========================================= */
-/* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
- * COO or 64-bit view is converted again, since duplicates may have been added up. */
 static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
     merbit_matrix **matrix) {
   merbit_context *context = plan->context;
@@ -32403,15 +30513,12 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* The same matrix in general form: the method is made again for the values at `values`, which
- * the plan takes over. Carries keep their size, which does not depend on the values: products
- * add up x'A x only where they did before. */
 static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.state = NULL; /* the old plan keeps its own until the new one stands */
+  fresh.state = NULL;
   mbi_method_forget(&fresh);
   memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
   fresh.desc.changing_values = 1;
@@ -32442,8 +30549,6 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
-/* General values at *values for a plan that stores them shorter: likewise where they fit, else
- * the plan takes them over, and *values becomes 0. */
 static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -32473,7 +30578,6 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   return status;
 }
 
-/* New values to the array `target`, in the plan's order of nonzeros. */
 static merbit_status mbi_update_move(merbit_plan *plan, const void *values,
     merbit_memory memory, size_t bytes, mbi_devptr target) {
   merbit_context *context = plan->context;
@@ -32498,8 +30602,6 @@ static merbit_status mbi_update_move(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* New values for a plan on CUDA, `bytes` of them in the order of the CSR. They go to the plan's
- * own array, which replaces a borrowed one, or to one beside those that are stored shorter. */
 static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
     merbit_memory memory, size_t bytes) {
   merbit_context *context = plan->context;
@@ -32542,7 +30644,6 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* New values in host memory, `bytes` of them in the order of the CSR. */
 static merbit_status mbi_update_store(merbit_plan *plan, const void *values, size_t bytes) {
   merbit_status status;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -32552,7 +30653,7 @@ static merbit_status mbi_update_store(merbit_plan *plan, const void *values, siz
     mbi_reorder_values(plan, values);
     return MERBIT_OK;
   }
-  if (values == plan->values) { /* those of both triangles, which are the plan's own */
+  if (values == plan->values) {
     return MERBIT_OK;
   }
   if (plan->own_values == NULL) {
@@ -32567,7 +30668,6 @@ static merbit_status mbi_update_store(merbit_plan *plan, const void *values, siz
   return MERBIT_OK;
 }
 
-/* Values that lie on the other side than the plan's arrays pass through host memory. */
 static merbit_status mbi_update_through_host(merbit_plan *plan, const void *values,
     merbit_memory memory) {
   merbit_context *context = plan->context;
@@ -32660,7 +30760,6 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
-/* Bytes that one product moves if everything is moved once: the plan's streams, x and y. */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
@@ -32730,7 +30829,6 @@ static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size)
       plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
-/* What is appended to the line of a transposed plan. */
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
@@ -32743,14 +30841,12 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
       1e3 * plan->transpose.seconds);
 }
 
-/* What is appended to the line of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
       mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
       plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-/* What is appended to the line of a plan whose view gives one triangle. */
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
@@ -32760,7 +30856,6 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       : "copied in order", 1e3 * half->seconds);
 }
 
-/* What is appended to the line of a plan of several vectors. */
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
       plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
@@ -32840,7 +30935,6 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 }
 
 /* ==== >>spmv/plan/product.c  the product: checks and dispatch ============================= */
-/* Whether two vectors share memory, as addresses of one side. */
 MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
   const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
@@ -32889,7 +30983,6 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
   }
 }
 
-/* The driver is asked once per address: repeated products mostly repeat their vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
@@ -32907,7 +31000,6 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
   return status;
 }
 
-/* Host vectors: copied to the GPU and back, synchronously. */
 static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
@@ -32958,7 +31050,6 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
   return status;
 }
 
-/* Scalars in host memory, of which either may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, void *stream) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
@@ -32971,7 +31062,6 @@ static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *work
 
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y, void *stream) {
-  /* The second parts are for complex numbers. */
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
   merbit_type type;
@@ -33000,7 +31090,6 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     if (status != MERBIT_OK) {
       return status;
     }
-    /* The kernels take the two addresses, null for the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
   if (mbi_plan_has_semiring(plan)) {
@@ -33018,12 +31107,6 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 }
 
 /* ==== >>spmv/plan/epilogue_product.c  products with an epilogue =========================== */
-/* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
- * it, on the CPU a function over chunks of rows behind the product. */
-
-/* ---- CPU ------------------------------------------------------------------------------------
- */
-
 typedef struct mbi_epilogue_task {
   const mbi_epilogue *epilogue;
   void *y;
@@ -33046,7 +31129,6 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
   t->sums[2 * (size_t)chunk + 1] = sums[1];
 }
 
-/* alpha or beta. */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
@@ -33080,13 +31162,6 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
   }
 }
 
-/* ---- CUDA -----------------------------------------------------------------------------------
- */
-
-/* In an entered context. The product writes y, which the kernel behind it reads, and changes
- * where there is a result. With `skip` too the product, which knows nothing of it or may be
- * through before it is set, goes to the workspace, so that y keeps what it holds. Where nothing
- * is asked for beside the product the kernel is left out. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors,
     const double *scalars, double *sums, const int *skip, void *stream) {
@@ -33098,12 +31173,12 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   int i, aligned;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
-  mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
+  mbi_devptr stop = mbi_device_address(skip);
   merbit_status status = mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
       mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
       stream);
-  if (rows == 0) { /* then they point nowhere */
+  if (rows == 0) {
     product = to = 0;
   }
   memset(&call, 0, sizeof call);
@@ -33131,13 +31206,6 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
       stream, &arguments, MBI_LAUNCH_DEPENDENT) : status;
 }
 
-/* ---- Either side ----------------------------------------------------------------------------
- */
-
-/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
- * the public header. On CUDA it enters the context, only launches kernels, and
- * may be captured; the caller's `vectors` array is read at once, all else when the product
- * runs. workspace NULL: the plan's own. */
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors, const double *scalars, double *sums,
     const int *skip, void *stream) {
@@ -33158,8 +31226,6 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
   return status;
 }
 
-/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
- * in an entered context. */
 static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
     size_t bytes, const void **known, const char *name) {
   if (pointer == *known || pointer == NULL) {
@@ -33179,7 +31245,6 @@ static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *p
   return MERBIT_OK;
 }
 
-/* What a call gives beside x and y. */
 static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
     const void *const *vectors, const double *scalars) {
   merbit_context *context = plan->context;
@@ -33262,12 +31327,6 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 }
 
 /* ==== >>spmv/plan/many_product.c  products of several vectors ============================= */
-/* Products of several vectors: checks, and vectors with leading dimensions. */
-
-/* ---- Leading dimensions ------------------------------------------------------------------ */
-
-/* `count` rows or columns of a matrix in the plan's order: what stands together, and how often.
- */
 typedef struct mbi_many_layout {
   int64_t length, times, leading;
 } mbi_many_layout;
@@ -33282,7 +31341,6 @@ static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count
   return layout;
 }
 
-/* Elements from the first to the last. */
 static int64_t mbi_many_extent(const mbi_many_layout *layout) {
   return layout->length > 0 && layout->times > 0
       ? (layout->times - 1) * layout->leading + layout->length : 0;
@@ -33340,10 +31398,6 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
   return MERBIT_OK;
 }
 
-/* ---- Host vectors with a plan on CUDA ---------------------------------------------------- */
-
-/* Between host vectors as they lie and a copy without gaps in GPU memory. What lies between a
- * row, or a column, and the next is left alone. */
 static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host,
     const mbi_many_layout *layout, mbi_devptr device, int up) {
   merbit_context *context = workspace->plan->context;
@@ -33392,8 +31446,6 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
   return status == MERBIT_OK ? mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0)
       : status;
 }
-
-/* ---- Products ---------------------------------------------------------------------------- */
 
 static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x,
@@ -33481,8 +31533,6 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 }
 
 /* ==== >>spmv/plan/vectors.c  vectors into the order of a plan and back ==================== */
-/* Vectors into a plan's order and back. */
-
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
     const void *to, int64_t count) {
   merbit_context *context = plan->context;
@@ -33545,7 +31595,6 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
   return status;
 }
 
-/* Host vectors are moved by CPU threads, for a plan on CUDA too: they would travel twice. */
 static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
     const void *from, void *to, int64_t count, void *stream) {
   const merbit_status status = mbi_vector_check(plan, call, from, to, count);
@@ -33593,99 +31642,85 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #ifndef MBI_SOLVER_H
 #define MBI_SOLVER_H
 
-/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
-
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// The state that the steps of a solver share, for the CPU and the GPU: both compile this file.
-// Scalars lie in memory of the side that computes, where steps read and write them, so that no
-// number passes through the host. The including file defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
-#define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
-#define MBI_SOLVE_SUMS 5     // sums and maxima of a step, at most
-#define MBI_FUSED_SUMS 4     // sums of a stage of a fused kernel, at most
-#define MBI_WIDE_GROUP 8     // of a step with many sums, a thread holds so many at a time
+#define MBI_STEP_SHARED 2048
+#define MBI_SOLVE_SUMS 5
+#define MBI_FUSED_SUMS 4
+#define MBI_WIDE_GROUP 8
 #define MBI_SOLVE_RING \
-  2048 // residuals kept; no more iterations pass between two convergence checks
+  2048
 
-// state.stop: a merbit_stop that a step can find, or one of these. Products read it too and do
-// nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
 #define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
-#define MBI_SOLVE_CANDIDATE 100 // the recurrence has reached the goal; b - A x decides
+#define MBI_SOLVE_CANDIDATE 100
 
-// state.why: what broke down; state.value is the number at fault.
 #define MBI_WHY_NOTHING 0
-#define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive
-#define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
-#define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
-#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// Reasons of single methods are from 16 on.
+#define MBI_WHY_CURVATURE 1
+#define MBI_WHY_PRECONDITIONER 2
+#define MBI_WHY_SHADOW 3
+#define MBI_WHY_OMEGA 4
 
-// Slots of mbi_solve_vectors that every method has. A method's own begin at MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
-#define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
-#define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
+#define MBI_AT_W 2
+#define MBI_AT_INVERSE 3
 #define MBI_AT_OWN 4
 
-// How z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback of
-// its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;        // rows
-  int pre;            // a MBI_PRE
-  int block;          // rows of a block of the preconditioner; 0: none
-  int from, to;       // slots r and z of solve_blocks; of mbk_cg_fused see there
-  int basis;          // GMRES and Lanczos: vectors of a cycle
-  int lanczos;        // whether this is Lanczos
-  const double *dots; // parts of p'A p that the last product has left, or null
+  long long n;
+  int pre;
+  int block;
+  int from, to;
+  int basis;
+  int lanczos;
+  const double *dots;
   long long dot_count;
-  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes a block
-  long long stride;          // elements from one vector of the basis to the next
+  unsigned long long *posts;
+  long long stride;
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
-  double scalar[MBI_SOLVE_SCALARS]; // the method's own
-  double product_sums[2];           // set by the last mbi_solve_product_sums
-  double rr;                        // ||r||^2 of the recurrence
-  double goal;                      // the recurrence stops at or below it
-  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
-  double epsilon;                   // distance from 1 to the next number of the vectors' type
-  double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
-  double w_most, x_most, b_most;    // largest magnitudes of entries there
+  double scalar[MBI_SOLVE_SCALARS];
+  double product_sums[2];
+  double rr;
+  double goal;
+  double tolerance, shrink;
+  double epsilon;
+  double ww, bb;
+  double w_most, x_most, b_most;
   double value;
   int stop;
-  int closed; // the iteration that set `stop` is complete; later ones change no vector
+  int closed;
   int iterations, cap;
-  int check_at; // the iteration after which the host checks convergence: the loop ends there
+  int check_at;
   int why;
-  unsigned ticket; // thread blocks of a step that are done
-  unsigned turn;   // exchanges of sums between blocks of fused kernels so far
-  int copied;      // this is a thread block's copy, without a ring behind it
+  unsigned ticket;
+  unsigned turn;
+  int copied;
   int padding;
 } mbi_solve_state;
 
 typedef struct mbi_solve_memory {
   mbi_solve_state state;
-  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
+  double ring[MBI_SOLVE_RING];
 } mbi_solve_memory;
 
-// How mbi_solve_open prepares a round of iterations.
-#define MBI_OPEN_BEGIN 0   // a new solve
-#define MBI_OPEN_GO_ON 1   // the next round
-#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
+#define MBI_OPEN_BEGIN 0
+#define MBI_OPEN_GO_ON 1
+#define MBI_OPEN_TIGHTER 2
 
-// Prepares a round of `span` iterations.
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
     double tolerance, double shrink, double epsilon) {
   mbi_solve_state *s = &m->state;
@@ -33701,8 +31736,7 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
     s->closed = 0;
   }
   s->shrink = shrink;
-  s->goal = shrink * tolerance * shrink * tolerance *
-      s->bb; // after BEGIN the convergence check sets bb
+  s->goal = shrink * tolerance * shrink * tolerance * s->bb;
   if (how == MBI_OPEN_TIGHTER) {
     s->stop = MBI_SOLVE_RUNNING;
     s->closed = 0;
@@ -33710,15 +31744,13 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   s->check_at = s->iterations + span;
 }
 
-// Notes ||r||^2 after an iteration or a start, and sets `stop` if it is low enough, not finite,
-// or if no more iterations are allowed.
 MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
   if (!s->copied) {
     m->ring[s->iterations % MBI_SOLVE_RING] = rr;
   }
-  if (!(rr - rr == 0)) { // NaN or Inf
+  if (!(rr - rr == 0)) {
     s->stop = MBI_SOLVE_NOT_FINITE;
   } else if (rr <= s->goal) {
     s->stop = MBI_SOLVE_CANDIDATE;
@@ -33727,13 +31759,11 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// Ends an iteration, which left the residual `rr`.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
   mbi_solve_note_residual(m, rr);
 }
 
-// Starts the recurrence from b - A x. The convergence check has left its square in ww.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
@@ -33741,80 +31771,66 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   mbi_solve_note_residual(m, m->state.ww);
 }
 
-// Returns the stop for MBS_BEFORE if `value` breaks the recurrence down. The solver stops
-// before vectors change.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;
   return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;
 }
-// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
-// small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
-// solve/core/state.cuh.
 
-// Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
-#define MBI_ARNOLDI_V 4 // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_V 4
 #define MBI_ARNOLDI_U \
-  5 // the newest vector, which products read; with DIAGONAL times the inverse
-#define MBI_ARNOLDI_Z 6     // M^-1 u
-#define MBI_ARNOLDI_ZS 7    // M^-1 v for the whole basis: flexible GMRES (Saad 1993)
-#define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
+  5
+#define MBI_ARNOLDI_Z 6
+#define MBI_ARNOLDI_ZS 7
+#define MBI_ARNOLDI_SMALL 8
 
-#define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
+#define MBI_ARNOLDI_SIZE 0
+#define MBI_ARNOLDI_WIDTH 1
 #define MBI_ARNOLDI_CLOSE \
-  2 // whether the cycle ends: update x and make the first vector of the next
-#define MBI_ARNOLDI_WW 3     // ||A u||^2
-#define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
-#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
-#define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
-#define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
-#define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
+  2
+#define MBI_ARNOLDI_WW 3
+#define MBI_ARNOLDI_Q 4
+#define MBI_ARNOLDI_BETA 5
+#define MBI_GMRES_BEGAN 6
+#define MBI_GMRES_STALLS 7
+#define MBI_GMRES_RESTARTS 8
 
-// Parts of v->basis + 1 doubles each.
-#define MBI_SMALL_FIRST 0   // h of the first pass of Gram-Schmidt
-#define MBI_SMALL_SECOND 1  // h of the second pass
-#define MBI_SMALL_COMBINE 2 // coefficients of the basis in the new vector
+#define MBI_SMALL_FIRST 0
+#define MBI_SMALL_SECOND 1
+#define MBI_SMALL_COMBINE 2
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
-#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
-#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
+#define MBI_SMALL_G 6
+#define MBI_SMALL_COLUMN 7
 
-// Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
-#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
-#define MBI_EIGEN_FROM 6     // number of vectors before a rotation
-#define MBI_EIGEN_TO 7       // and after it
-#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
-#define MBI_EIGEN_CHECK 9    // the next vector to be checked
-#define MBI_POWER_VALUE 0    // u'A u
-#define MBI_POWER_LENGTH 1   // ||A u||
-#define MBI_WHY_ZERO 18      // power method: A u is zero
+#define MBI_EIGEN_S 10
+#define MBI_LANCZOS_FRESH 10
+#define MBI_EIGEN_FROM 6
+#define MBI_EIGEN_TO 7
+#define MBI_EIGEN_NEXT 8
+#define MBI_EIGEN_CHECK 9
+#define MBI_POWER_VALUE 0
+#define MBI_POWER_LENGTH 1
+#define MBI_WHY_ZERO 18
 
-#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
-#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
+#define MBI_GMRES_STALLED 0.9999
+#define MBI_GMRES_PATIENCE 3
 
 #define MBI_WHY_SINGULAR \
-  16                       // GMRES: A maps the whole basis into its own span, and R is singular
-#define MBI_WHY_STALLED 17 // GMRES: cycles make no progress
+  16
+#define MBI_WHY_STALLED 17
 
 MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
   return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
 }
 
-// Starts a cycle with a basis of one vector.
 MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
   s->scalar[MBI_ARNOLDI_SIZE] = 1;
   s->scalar[MBI_GMRES_BEGAN] = length;
 }
 
-// Writes the last column of H to `column` and returns the entry below it, the length of the new
-// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
-// Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
-// (2006). A length within the rounding errors of A u counts as 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
     const double *sums, double *column) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -33830,10 +31846,9 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
     column[k] = first[k] + sums[k];
     left -= sums[k] * sums[k];
   }
-  return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
+  return left <= least * least * whole ? 0 : sqrt(left);
 }
 
-// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
     double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -33851,9 +31866,6 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Applies the earlier rotations to a new column and then one that makes its last entry zero.
-// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
-// count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
     double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -33877,7 +31889,6 @@ MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_v
   return length;
 }
 
-// Solves R y = g for the first `used` columns.
 MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   const double *g = mbi_small(v, MBI_SMALL_G);
   double *y = mbi_small(v, MBI_SMALL_Y);
@@ -33894,15 +31905,12 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
-// combination of the basis and w. r becomes the first vector of the next cycle without a
-// product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
   const double length = mbi_small(v, MBI_SMALL_G)[used];
   double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
-  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r / ||r||
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q;
   int k;
   mbi_gmres_solve(v, used);
   for (k = used - 1; k >= 0; k--) {
@@ -33910,7 +31918,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0;
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -33923,7 +31931,6 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
   mbi_arnoldi_begin(s, length < 0 ? -length : length);
 }
 
-// Returns whether cycles no longer make progress. Call it once at the end of a cycle.
 MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   const double began = s->scalar[MBI_GMRES_BEGAN];
   const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
@@ -33931,7 +31938,6 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// The scalar part of a GMRES iteration, after the second pass with these sums.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
     const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -33949,7 +31955,7 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   mbi_arnoldi_extend(s, v, below);
   mbi_solve_count(m, left * left);
   if (s->stop == MBI_SOLVE_NOT_FINITE) {
-    return; // x stays what it was
+    return;
   }
   if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
     s->why = MBI_WHY_SINGULAR;
@@ -33966,8 +31972,6 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
-// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
     const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -33991,35 +31995,28 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
     }
   }
 }
-// Where the conjugate gradient method keeps its vectors and scalars, for the CPU and the GPU.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
-#define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
-// For the fused kernel only, which adds several alpha p to x in one pass. From MBI_CG_OLD_P on
-// lie the p of earlier iterations, the latest first. The next p replaces the oldest one; after
-// a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
+#define MBI_CG_Z 6
 #define MBI_CG_OLD_P 7
-#define MBI_CG_RING 4 // slots of p
+#define MBI_CG_RING 4
 #define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
 #define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
 
-#define MBI_CG_RZ 0     // scalars: r'z
-#define MBI_CG_RZ_OLD 1 // r'z of the iteration before
-#define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
-// What the kernels of solve/core/loop.cu take, for the host and the device.
+#define MBI_CG_RZ 0
+#define MBI_CG_RZ_OLD 1
+#define MBI_CG_ALPHA 2
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
   MBK_POINTER(const mbi_solve_memory) m;
 } mbk_solve_loop_arguments;
-// What the kernels of solve/core/step.cuh take, for the host and the device.
 typedef struct mbk_solve_open_arguments {
   MBK_POINTER(mbi_solve_memory) m;
   mbk_i32 how, span, cap;
   double tolerance, shrink, epsilon;
 } mbk_solve_open_arguments;
 
-// What every step and every fused kernel of a solver takes.
 typedef struct mbk_solve_step_arguments {
   mbi_solve_vectors v;
   mbk_i64 n;
@@ -34029,26 +32026,21 @@ typedef struct mbk_solve_step_arguments {
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
-/* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
 typedef struct mbi_step_code {
   int (*before)(mbi_solve_state *scalars);
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
-  const struct mbi_wide_code
-      *wide; /* for a step with many sums (solve/core/wide.c); else NULL */
+  const struct mbi_wide_code *wide;
 } mbi_step_code;
 
-/* A step: the name of its kernel in the method's program, and the CPU's code in f64 and f32. */
 typedef struct mbi_step {
   const char *kernel;
   const mbi_step_code *code[2];
 } mbi_step;
 
-/* The entry of step `name` in a method's table. */
 #define MBI_STEP(name) \
   { \
     "mbk_" #name, { \
@@ -34056,150 +32048,118 @@ typedef struct mbi_step {
     } \
   }
 
-#define MBI_SOLVE_STEPS 16 /* the most steps of a method; the first two are: */
+#define MBI_SOLVE_STEPS 16
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
-#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
-#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
-#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
-/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
- * after the last one costs 6 us, because its product does nothing. */
+#define MBI_SOLVE_FUSED_KERNELS 2
+#define MBI_STEP_THREADS 768
+#define MBI_STEP_RESIDENT 1
+#define MBI_SOLVER_PRODUCTS 1000
 #define MBI_CG_LOOP_ITERATIONS 16
-#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
+#define MBI_SOLVE_ROUND_SECONDS 0.1
+#define MBI_SOLVE_BLOCK_MOST 32
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* How a solve ends, if not by a merbit_stop. */
-#define MBI_SOLVE_ON (-1)        /* it goes on */
-#define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
-/* In solver->alias. */
-#define MBI_SOLVE_NONE (-1) /* the method has no such vector */
-#define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
+#define MBI_SOLVE_ON (-1)
+#define MBI_SOLVE_SCALE_RHS (-3)
+#define MBI_SOLVE_NONE (-1)
+#define MBI_SOLVE_OWN (-2)
 
-/* A method. `start` and `iterate` call mbi_solve_step, mbi_solve_product and mbi_solve_apply,
- * which enqueue work on the GPU and compute at once on the CPU. Iterations are recorded once
- * and replayed, so they must enqueue the same work each time. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels */
-  const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
+  const char *file;
+  const mbi_step *steps;
   int step_count;
-  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
-  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
-  /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
-   * the lower slot of the vector whose memory it shares. */
+  int sums;
+  int restarts;
   void (*layout)(struct merbit_solver *solver);
-  merbit_status (*start)(
-      struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
-  const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
+  merbit_status (*start)(struct merbit_solver *solver);
+  merbit_status (*iterate)(struct merbit_solver *solver);
+  const char *fused[MBI_SOLVE_FUSED_KERNELS];
 } mbi_solve_method;
 
-/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
-  void *rows, *invert; /* CUfunction */
+  void *rows, *invert;
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
-  void *stream; /* CUstream that waits for no other; NULL: the default stream */
+  int64_t grid;
+  void *stream;
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
-  void *kernels[MBI_SOLVE_STEPS];       /* CUfunction: steps */
-  void *open;                           /* CUfunction: mbk_solve_open */
-  void *fused[MBI_SOLVE_FUSED_KERNELS]; /* CUfunction */
-  int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
-  int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
-                       MBI_RECORDED_LOOP */
-  int place,
-      followed; /* of the iteration being enqueued: its number, and whether another follows */
-  void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
+  void *kernels[MBI_SOLVE_STEPS];
+  void *open;
+  void *fused[MBI_SOLVE_FUSED_KERNELS];
+  int fused_blocks;
+  int loop_calls;
+  int place, followed;
+  void *stream;
+  mbi_arena arena;
   mbi_setup_gpu setup;
   mbi_program loop_program;
-  void *loop;    /* CUfunction: mbk_solve_loop */
-  void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
-  int loops;     /* whether the graph loops on the GPU */
-  int tried;     /* recording has succeeded or is given up */
-  char why[384]; /* why nothing is recorded, if a call failed */
+  void *loop;
+  void *graph;
+  int loops;
+  int tried;
+  char why[384];
 } mbi_solve_gpu;
 
 struct merbit_solver {
   merbit_context *context;
-  merbit_solver_desc desc; /* defaults filled in */
+  merbit_solver_desc desc;
   const mbi_solve_method *method;
-  merbit_view view; /* borrowed, but its owner is kept alive */
-  merbit_type type; /* of vectors */
+  merbit_view view;
+  merbit_type type;
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
-  double norm;             /* of A, in the infinity norm */
-  int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
-  void *scaled;            /* those values in host memory, or NULL */
-  mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
-  int corrects;            /* whether this is the `inner` of another solver */
+  double norm;
+  int scale;
+  void *scaled;
+  mbi_devptr scaled_there;
+  int corrects;
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
-  int kept;                            /* Lanczos: the most vectors kept at a restart */
-  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
-  void *space;                         /* on the solver's side: vectors, scalars, arena */
-  mbi_solve_memory *memory;            /* scalars, in `space` */
+  int64_t bytes_at[MBI_SOLVE_VECTORS];
+  int kept;
+  int alias[MBI_SOLVE_VECTORS];
+  void *space;
+  mbi_solve_memory *memory;
   double *partials;
   mbi_solve_gpu gpu;
-  struct merbit_solver
-      *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
-  void *single_values;     /* values of its matrix in host memory, or NULL */
-  mbi_devptr single_there; /* and in GPU memory, or 0 */
-  uint64_t bytes;          /* of space */
+  struct merbit_solver *inner;
+  void *single_values;
+  mbi_devptr single_there;
+  uint64_t bytes;
   double prepare_seconds;
-  char reason[384]; /* why the CPU was taken */
-  /* The solve that runs: */
-  mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
+  char reason[384];
+  mbi_solve_memory seen;
   double *history;
-  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
+  int history_size, history_count;
   int restarts, synchronizations;
-  int breakdowns,
-      tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
-  int restarted;        /* the iteration of the last restart */
-  double shrink, worst; /* as in mbi_solve_state; ||b - A x||^2 at the last restart */
+  int breakdowns, tightenings;
+  int restarted;
+  double shrink, worst;
   double started;
   int inner_iterations;
-  int rhs_scale; /* b is 2^rhs_scale times the caller's */
+  int rhs_scale;
 };
 
-#define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
-#define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
+#define MBI_RECORDED_LOOP 4
+#define MBI_RECORDED_PLAIN 10
 #define MBI_SOLVE_ROUND_FIRST \
-  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more \
-       */
+  100
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
+#define MBI_SOLVE_ROUND_LEAST 50
 
 #endif
 /* ==== >>solve/core/cpu_steps.h ============================================================ */
 #ifndef MBI_CPU_STEPS_H
 #define MBI_CPU_STEPS_H
 
-/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
- * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
- * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
- */
-// How a step of a solver is written, in the files named *steps.cuh:
-//   MBS_BEFORE(name)   reads the scalars c, a copy that it may change, and returns 0, or a stop
-//                      if the step must not be taken (mbi_solve_broken)
-//   MBS_ELEMENT(name)  computes row i: adds to sums[0], ...; maxima of numbers that are not
-//                      negative go to sums[adds], ...
-//   MBS_AFTER(name)    puts the complete sums into m->state; not called if there are no sums
-//   MBS_STEP(name, adds, maxes, when)  when MBS_RUNNING: not after a stop is set;
-//                      MBS_UNTIL_CLOSED: also in the iteration that sets it; or MBS_ALWAYS
-// A step may read any row of vectors that it does not write, and row i of those that it does.
-// The slot of MBS_STORE is a constant; a row is not read again after it is stored.
-
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
-#ifndef MBS_STORE // the GPU stores at the end of a row: solve/core/step.cuh
+#ifndef MBS_STORE
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
 #endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
@@ -34215,16 +32175,7 @@ struct merbit_solver {
     (void)c; \
     (void)sums; \
   }
-// Steps whose number of sums depends on the state. A thread holds MBI_WIDE_GROUP of them at a
-// time. How they are written:
-//   MBS_WIDE_COUNT(name)    returns the number of sums
-//   MBS_WIDE_ELEMENT(name)  computes row i of the sums first, first + 1, ...: adds to sums[0],
-//   ...;
-//                           the same thread calls it with first = 0, MBI_WIDE_GROUP, ...
-//   MBS_WIDE_AFTER(name)    puts the complete sums into the state
-//   MBS_WIDE_STEP(name)     the step, which is not taken after a stop is set
 
-// Row i of vector k of a basis.
 #define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
 
 #define MBI_SOLVE_CHUNK 8192
@@ -34250,7 +32201,7 @@ typedef struct mbi_step_call {
 #define MBS_STEP(name, adds, maxes, when) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
-    const mbi_solve_vectors v = *call->v; /* copies, which no store can change */ \
+    const mbi_solve_vectors v = *call->v; \
     const mbi_solve_state c = *call->scalars; \
     double sums[MBI_SOLVE_SUMS] = {0}; \
     const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK; \
@@ -34269,10 +32220,9 @@ typedef struct mbi_step_call {
                                                             when, \
                                                             NULL};
 
-/* Steps with many sums: solve/core/wide_steps.cuh. */
 typedef struct mbi_wide_code {
   int (*count)(const mbi_solve_state *scalars);
-  mbi_task chunk; /* takes a mbi_step_call */
+  mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 
@@ -34310,8 +32260,6 @@ typedef struct mbi_wide_code {
 
 #endif
 
-/* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
- * GPU. The solver has not stopped. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
     const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   const mbi_solve_state scalars = memory->state;
@@ -34336,12 +32284,9 @@ MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *cod
 }
 
 /* ==== >>solve/core/steps.c  solvers: steps on the CPU ===================================== */
-/* The steps that every solver has. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
 MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -34364,7 +32309,6 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
 MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
@@ -34382,9 +32326,7 @@ MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
 MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -34407,7 +32349,6 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
 MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
@@ -34424,12 +32365,10 @@ MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Returns the number of chunks of n rows. */
 MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }
 
-/* Adds up the sums of all chunks, in the order of the chunks. */
 static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
     double *sums) {
   int64_t chunk;
@@ -34442,7 +32381,6 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
   }
 }
 
-/* Runs a step on the CPU, as mbk_step of solve/core/step.cuh does on the GPU. */
 MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
     const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   mbi_solve_state *state = &memory->state, scalars = memory->state;
@@ -34480,16 +32418,10 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
 }
 
 /* ==== >>solve/core/space.c  solvers: memory on either side ================================ */
-/* Memory of a solver on its side: vectors and scalars. On CUDA the context must be current in
- * every call, addresses are the GPU's, and work is enqueued to solver->gpu.stream. */
-
-/* Returns whether the solver computes on CUDA. */
 MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-/* Allocates solver->space, all the memory of the solver but its plan's. `what` is the noun of
- * an error message. */
 static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
     const char *what) {
   mbi_devptr address = 0;
@@ -34514,24 +32446,21 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
-/* Sets bytes on the solver's side to zero. */
 MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
         solver->gpu.stream);
   }
-  if (bytes > 0) { /* else there may be no memory */
+  if (bytes > 0) {
     memset(memory, 0, bytes);
   }
   return MERBIT_OK;
 }
 
-/* Returns the bytes of a vector. */
 MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* Copies from host memory to the solver's side; complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -34541,7 +32470,6 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* Copies from the solver's side to host memory, after all that was enqueued. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -34551,13 +32479,10 @@ MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *targe
   return MERBIT_OK;
 }
 
-/* Returns whether the caller's vectors lie in host memory. */
 MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
- * scratch. */
 MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
     const void *source) {
   void *target = solver->v.at[slot];
@@ -34570,7 +32495,6 @@ MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
       ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream) : MERBIT_OK;
 }
 
-/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
@@ -34583,19 +32507,16 @@ MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, v
       : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-/* Returns the threads of a thread block of a step: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Returns the thread blocks of a step: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
   return blocks < most ? (int)blocks : most;
 }
 
-/* Decides which vectors the method and the preconditioner need. */
 static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
@@ -34607,13 +32528,10 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-/* Returns the bytes of the slots in which the blocks of a fused kernel post their sums. */
 MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
- */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -34640,15 +32558,10 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
- * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
- */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
- * the context come from there. On failure the caller runs mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
@@ -34661,17 +32574,16 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     mbi_arena_open(solver->context, &solver->gpu.arena,
         mbi_device_address(solver->space) + bytes, arena);
   }
-  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
+  if (solver->gpu.fused_blocks > 0) {
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
-  if (solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
+  if (solver->gpu.fused_blocks > 0 && solver->desc.method == MERBIT_SOLVER_CG) {
     const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
     const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
         (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
+  if (solver->v.basis > 0) {
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
         (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }
@@ -34686,21 +32598,15 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ============= */
-/* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
- * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
- * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
- * pass through host memory on either side. */
-#define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
-#define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
+#define MBI_SCALE_RANGE 200
+#define MBI_SCALE_RANGE_F32 50
 #define MBI_SCALE_FULL_PRECISION \
-  1e6 /* times the least normal number: from here on x has all its bits */
+  1e6
 
-/* Returns whether `size` is outside of 2^-reach to 2^reach. */
 static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
-/* Returns whether the last convergence check found a right-hand side that must be scaled. */
 MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
     const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
@@ -34708,7 +32614,6 @@ MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
       : MBI_SCALE_RANGE);
 }
 
-/* Computes `to` = 2^exponent `from`, which may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
     void *to) {
   int64_t k;
@@ -34721,7 +32626,6 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
   }
 }
 
-/* Multiplies the solver's vector at `slot` by 2^exponent, on its side. */
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
@@ -34742,12 +32646,10 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Returns whether the largest entry of the caller's x overflows its type or loses bits. */
 MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
   const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
@@ -34756,11 +32658,6 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
       (size < least || size > (single ? FLT_MAX : DBL_MAX));
 }
 
-/* ---- The matrix -------------------------------------------------------------------------- */
-
-/* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
- * with the values as they are. A solver of corrections never scales: the solver that refines
- * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
   const int reach =
       solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
@@ -34772,8 +32669,6 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
       : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-/* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
- * near already, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -34790,15 +32685,12 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     least = size > 0 && size < least ? size : least;
   }
   if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-    return 0; /* half of the range: a norm may be larger than the values */
+    return 0;
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Scales values into memory of the solver and points *scaled there; NULL if they need no
- * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
- * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
@@ -34831,13 +32723,10 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
-/* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
- * blocks along its diagonal. For JACOBI a block is one row. */
-
 typedef struct mbi_setup {
-  const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
-  double *norms;          /* one for each task: the greatest of its rows */
+  const merbit_view *csr;
+  double *blocks;
+  double *norms;
   int width, tasks;
 } mbi_setup;
 
@@ -34847,7 +32736,6 @@ static double mbi_setup_value(const merbit_view *csr, int64_t k) {
       : ((const double *)csr->values)[k];
 }
 
-/* Adds up a task's rows and copies their entries on the diagonal. */
 static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
@@ -34879,8 +32767,6 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
- * destroys. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
   merbit_status status = MERBIT_OK;
@@ -34894,8 +32780,6 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return status;
 }
 
-/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
- */
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
     double *blocks) {
   mbi_setup e;
@@ -34917,13 +32801,11 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
   return MERBIT_OK;
 }
 
-/* ---- Inverses ---------------------------------------------------------------------------- */
-
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of the first block that is singular, or -1 */
+  void *inverse;
+  int64_t bad;
   int tasks;
 } mbi_invert;
 
@@ -34936,8 +32818,6 @@ static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-/* Inverts `a`, size x size with rows `stride` apart, into `b` by Gauss-Jordan elimination with
- * partial pivoting. Overwrites `a`. Returns 0 if it is singular. */
 static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
@@ -34972,7 +32852,6 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
   return 1;
 }
 
-/* Stores the inverse of the block that begins at row `first`. */
 static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
@@ -35011,7 +32890,6 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
     double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
@@ -35019,7 +32897,6 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-/* Inverts the blocks into `inverse`, host memory that is all zero. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
     void *inverse) {
   const int width = solver->v.block;
@@ -35042,10 +32919,6 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
- * at once. */
-
-/* Runs the step at `index` of the method's table. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
@@ -35064,8 +32937,6 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
       solver->gpu.stream, &arguments);
 }
 
-/* Launches the fused vector kernel at `index` of the method's list: all steps from one product
- * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
@@ -35079,7 +32950,6 @@ MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
       &arguments, MBI_LAUNCH_COOPERATIVE);
 }
 
-/* Multiplies with the plan's epilogue. `sums` and `skip` may be NULL. */
 static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to, int with,
     double *sums, const int *skip) {
   const void *vectors[1];
@@ -35088,30 +32958,23 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
       NULL, sums, skip, solver->gpu.stream);
 }
 
-/* Computes v[to] = A v[from], also after the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
       NULL, solver->v.at[to], solver->gpu.stream)
       : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
- * method->sums > 0. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
     int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
-/* Computes v[to] = A v[from] and state.product_sums: v[with]'v[to], and ||v[to]||^2 if
- * method->sums is 2. Does nothing once the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
     int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-/* Prepares a round of `span` iterations: mbi_solve_open on the solver's side. `how` is a
- * MBI_OPEN. */
 MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
@@ -35132,25 +32995,17 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
       solver->gpu.stream, &arguments);
 }
 
-/* Computes b - A x into MBI_AT_W, and the norms for a convergence check. `x_zero` says that x
- * is zero, so that A x need not be computed. */
 MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
       : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
   return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
 }
 
-/* ---- The GPU's program ------------------------------------------------------------------- */
-
-/* Sets the macros that the kernels of a solver need. */
 MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Loads the fused kernels and sets gpu.fused_blocks. They are used only if all their blocks can
- * be resident at once and the preconditioner needs no step of its own. If the driver cannot say
- * how many blocks are resident, they are not used. */
 static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
@@ -35176,7 +33031,6 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-/* Compiles the program of the method and loads its kernels. */
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
@@ -35193,7 +33047,6 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return mbi_solve_find_fused(solver);
 }
 
-/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
@@ -35206,24 +33059,14 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
       "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-/* Returns whether the preconditioner is a step of its own: BLOCK_JACOBI and CALLBACK. */
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }
 
 /* ==== >>solve/cg/cg.c  solvers: CG ======================================================== */
-/* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
- * that a vector can pass through together are fused: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
-// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
 MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35241,7 +33084,6 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// Line 1 after z = M^-1 r: p = z and r'z.
 MBS_NOTHING_BEFORE(cg_start_p) MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
@@ -35254,8 +33096,6 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -35287,7 +33127,6 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
 MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
@@ -35298,7 +33137,6 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
 MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
@@ -35314,13 +33152,7 @@ MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
-// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
 MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35338,7 +33170,6 @@ MBS_AFTER(cg_start) {
 }
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-// Line 1 after z = M^-1 r: p = z and r'z.
 MBS_NOTHING_BEFORE(cg_start_p) MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
@@ -35351,8 +33182,6 @@ MBS_AFTER(cg_start_p) {
 }
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-// Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -35384,7 +33213,6 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
 MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
@@ -35395,7 +33223,6 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
 MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
@@ -35410,7 +33237,6 @@ MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Indices in mbi_cg_steps. */
 enum {
   MBI_CG_RESIDUAL_STEP = 0, MBI_CG_BLOCKS_STEP, MBI_CG_START, MBI_CG_START_P, MBI_CG_UPDATE_R,
   MBI_CG_RZ_STEP, MBI_CG_UPDATE_X_P };
@@ -35419,8 +33245,6 @@ static const mbi_step mbi_cg_steps[] = {
     MBI_STEP(cg_start_p),     MBI_STEP(cg_update_r),  MBI_STEP(cg_rz), MBI_STEP(cg_update_x_p),
 };
 
-/* Asks for r and p, for z if the preconditioner is a step of its own, and for the older p that
- * the fused kernel adds to x several at a time. */
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
   solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
@@ -35435,18 +33259,15 @@ static void mbi_cg_layout(merbit_solver *solver) {
   }
 }
 
-/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
   if (mbi_solve_separate_preconditioner(solver)) {
-    MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
-    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* z = M^-1 r */
-    return mbi_solve_step(solver, MBI_CG_START_P);        /* p = z, r'z */
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_START));
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z));
+    return mbi_solve_step(solver, MBI_CG_START_P);
   }
-  return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
+  return mbi_solve_step(solver, MBI_CG_START);
 }
 
-/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
- * places on. */
 static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   int i, k;
   for (i = 0; i < held; i++) {
@@ -35459,9 +33280,6 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   }
 }
 
-/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of those that are enqueued together (gpu.place,
- * gpu.followed). */
 static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   const mbi_solve_vectors whole = solver->v;
   const int held = solver->gpu.place % MBI_CG_RING;
@@ -35471,7 +33289,7 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
-  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
+  status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W);
   if (status == MERBIT_OK) {
     status = mbi_solve_fused(solver, 0);
   }
@@ -35479,41 +33297,26 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   return status;
 }
 
-/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
   if (solver->gpu.fused_blocks > 0) {
     return mbi_cg_iterate_fused(solver);
   }
-  MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
-  MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
+  MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P));
+  MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R));
   if (mbi_solve_separate_preconditioner(solver)) {
-    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
-    MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
-  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
-  /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
+    MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z));
+    MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));
+  }
   return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
-    "CG",
-    "solve/cg/cg.cu", mbi_cg_steps,
-    (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1, /* sum of a product: p'q */
-    0, /* restarts */
-    mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
+    "CG", "solve/cg/cg.cu", mbi_cg_steps, (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
+    1, 0, mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
-/* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 7.7, whose line numbers the comments below give. p^ is
- * M^-1 p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
-// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -35522,16 +33325,15 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
+#define MBI_BICG_RHO 0
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
-#define MBI_BICG_SS 4       // ||s||^2
-#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
+#define MBI_BICG_SS 4
+#define MBI_BICG_SHADOW_2 5
+#define MBI_BICG_SHADOW_S 6
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
 MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35551,7 +33353,6 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -35575,13 +33376,10 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
+  if (!(tt - tt == 0) || !(omega - omega == 0)) {
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
@@ -35607,7 +33405,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) {
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -35623,7 +33421,6 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
 MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
@@ -35638,12 +33435,6 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
-// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -35652,16 +33443,15 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #define MBI_BICG_P_HAT 8
 #define MBI_BICG_S_HAT 9
 
-#define MBI_BICG_RHO 0 // scalars: rho = shadow'r
+#define MBI_BICG_RHO 0
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
-#define MBI_BICG_SS 4       // ||s||^2
-#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
-#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
+#define MBI_BICG_SS 4
+#define MBI_BICG_SHADOW_2 5
+#define MBI_BICG_SHADOW_S 6
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
 MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -35681,7 +33471,6 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -35705,13 +33494,10 @@ MBS_AFTER(bicgstab_s) {
 }
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-// Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) { // before x changes
+  if (!(tt - tt == 0) || !(omega - omega == 0)) {
     return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
   }
   c->scalar[MBI_BICG_OMEGA] = omega;
@@ -35737,7 +33523,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) {
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -35753,7 +33539,6 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
 MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
@@ -35767,7 +33552,6 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Indices in mbi_bicgstab_steps. */
 enum {
   MBI_BICGSTAB_RESIDUAL_STEP = 0, MBI_BICGSTAB_BLOCKS_STEP, MBI_BICGSTAB_START, MBI_BICGSTAB_S,
   MBI_BICGSTAB_UPDATE_X_R, MBI_BICGSTAB_UPDATE_P };
@@ -35775,8 +33559,6 @@ static const mbi_step mbi_bicgstab_steps[] = {
     MBI_STEP(solve_residual), MBI_STEP(solve_blocks),        MBI_STEP(bicgstab_start),
     MBI_STEP(bicgstab_s),     MBI_STEP(bicgstab_update_x_r), MBI_STEP(bicgstab_update_p), };
 
-/* Asks for r, p, v and the shadow residual. Without a preconditioner p^ and s^ share the memory
- * of p and s. */
 static void mbi_bicgstab_layout(merbit_solver *solver) {
   const int plain = solver->v.pre == MBI_PRE_NONE;
   int slot;
@@ -35787,71 +33569,48 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
   solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
 }
 
-/* Lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in MBI_AT_W. */
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_BICGSTAB_START);
 }
 
-/* Lines 4 to 10 in two products, each with a fused vector kernel behind it. */
 static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
-  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V)); /* v = A p^ */
-  MBI_TRY(mbi_solve_fused(solver, 0)); /* 4, 5: alpha, s */
-  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W)); /* t = A s^ */
-  return mbi_solve_fused(solver, 1); /* 6 to 10: omega, x, r, beta, p */
+  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V));
+  MBI_TRY(mbi_solve_fused(solver, 0));
+  MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_S_HAT, MBI_AT_W));
+  return mbi_solve_fused(solver, 1);
 }
 
-/* One iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   const int separate = mbi_solve_separate_preconditioner(solver);
   if (solver->gpu.fused_blocks > 0) {
     return mbi_bicgstab_iterate_fused(solver);
   }
   if (separate) {
-    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_P, MBI_BICG_P_HAT)); /* p^ = M^-1 p */
+    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_P, MBI_BICG_P_HAT));
   }
-  /* v = A p^ and shadow'v */
   MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_P_HAT, MBI_BICG_V, MBI_BICG_SHADOW));
-  /* 4, 5: alpha = rho / shadow'v, s = r - alpha v */
   MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_S));
   if (separate) {
-    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_R, MBI_BICG_S_HAT)); /* s^ = M^-1 s */
+    MBI_TRY(mbi_solve_apply(solver, MBI_BICG_R, MBI_BICG_S_HAT));
   }
-  /* t = A s^, t's and t't */
   MBI_TRY(mbi_solve_product_sums(solver, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R));
-  /* 6 to 9: omega = t's / t't, x += alpha p^ + omega s^, r = s - omega t, rho, beta */
   MBI_TRY(mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_X_R));
-  /* 10: p = r + beta (p - omega v) */
   return mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_P);
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
-    "BiCGSTAB",
-    "solve/bicgstab/bicgstab.cu", mbi_bicgstab_steps,
-    (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
-    2,  /* sums of a product: shadow'v, or t's and t't */
-    10, /* restarts */
-    mbi_bicgstab_layout, mbi_bicgstab_start, mbi_bicgstab_iterate,
-    {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
+    "BiCGSTAB", "solve/bicgstab/bicgstab.cu", mbi_bicgstab_steps,
+    (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]), 2, 10, mbi_bicgstab_layout,
+    mbi_bicgstab_start, mbi_bicgstab_iterate, {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
 
 /* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
-/* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
- * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
- */
-#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
-#define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
-#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
+#define MBI_GMRES_RESTART 30
+#define MBI_GMRES_RESTART_MOST 512
+#define MBI_BASIS_ALIGNED 32
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
-// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
-// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
-// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -35875,7 +33634,6 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -35904,7 +33662,6 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -35936,7 +33693,6 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
@@ -35965,14 +33721,7 @@ MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSE
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
-// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
-// correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
-// MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -35996,7 +33745,6 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36025,7 +33773,6 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -36057,7 +33804,6 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
@@ -36085,7 +33831,6 @@ MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSE
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-/* Indices in mbi_gmres_steps. */
 enum {
   MBI_GMRES_RESIDUAL_STEP = 0, MBI_GMRES_BLOCKS_STEP, MBI_GMRES_START, MBI_GMRES_PROJECT,
   MBI_GMRES_REPROJECT, MBI_GMRES_EXTEND };
@@ -36093,7 +33838,6 @@ static const mbi_step mbi_gmres_steps[] = {
     MBI_STEP(solve_residual),  MBI_STEP(solve_blocks),      MBI_STEP(arnoldi_start),
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend), };
 
-/* Asks for a basis of `columns` + 1 vectors and for the small matrices of Arnoldi's process. */
 MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   const int separate = mbi_solve_separate_preconditioner(solver);
   const int64_t stride =
@@ -36117,26 +33861,22 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
-/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
-/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
- * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
 static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
   int z = MBI_ARNOLDI_U;
   if (mbi_solve_separate_preconditioner(solver)) {
     z = MBI_ARNOLDI_Z;
-    MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
+    MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z));
   }
-  MBI_TRY(mbi_solve_product(solver, z, MBI_AT_W));      /* 3: w = A z */
-  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_PROJECT));   /* 5: h_ij = v_i'w for all i */
-  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_REPROJECT)); /* 6: w -= sum of h_ij v_i; again 5 */
-  return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
+  MBI_TRY(mbi_solve_product(solver, z, MBI_AT_W));
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_PROJECT));
+  MBI_TRY(mbi_solve_step(solver, MBI_GMRES_REPROJECT));
+  return mbi_solve_step(solver, MBI_GMRES_EXTEND);
 }
 
-/* Checks what only GMRES reads of a description. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -36147,18 +33887,15 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Returns the number of restarts in this solve; 0 for other methods. */
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
   return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
       : 0;
 }
 
-/* Returns whether a reason of GMRES ended the solve. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-/* Writes why GMRES ended, as a sentence. */
 MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
     size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
@@ -36174,15 +33911,11 @@ MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *te
 }
 
 MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
-    "GMRES",
-    "solve/gmres/arnoldi.cu", mbi_gmres_steps,
-    (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
-    0, /* sums of a product */
-    0, /* restarts after a breakdown */
-    mbi_gmres_layout, mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
+    "GMRES", "solve/gmres/arnoldi.cu", mbi_gmres_steps,
+    (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]), 0, 0, mbi_gmres_layout,
+    mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
 /* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
-/* Returns the method of that name; NULL for none. */
 MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
@@ -36197,20 +33930,13 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 }
 
 /* ==== >>solve/core/recorded.c  solvers: recorded iterations =============================== */
-/* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
- * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
- * the GPU until the solver stops or the next convergence check is due. Otherwise the host
- * launches the graph as often as the round needs. Without graphs, kernels are launched one by
- * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
 #define MBI_CUDA_DRIVER_LOOPS 12040
-#define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
-#define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
-#define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
+#define MBI_CAPTURE_RELAXED 2
+#define MBI_GRAPH_NODE_CONDITIONAL 13
+#define MBI_GRAPH_WHILE 1
 #define MBI_GRAPH_ASSIGN_DEFAULT \
-  1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+  1
 
-/* Creates the solver's stream, which is ordered with the default stream. On failure the solver
- * uses the default stream, and nothing is recorded. */
 MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
@@ -36234,19 +33960,16 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
       driver->stream_begin_capture_to_graph != NULL;
 }
 
-/* Turns the driver's answer into a status. Leaves no message, because the caller falls back. */
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                     ? MERBIT_OK
       : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
       : MERBIT_DEVICE_ERROR;
 }
 
-/* Returns how often one pass of the recorded loop calls method->iterate. */
 static int mbi_recorded_loop_calls(const merbit_solver *solver) {
   return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
   merbit_status status = MERBIT_OK;
   int i;
@@ -36259,8 +33982,6 @@ static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations)
   return status;
 }
 
-/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
- * decides whether the loop goes on comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
     void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
@@ -36277,7 +33998,6 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -36318,7 +34038,7 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
         driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
-    body = node.graphs[0]; /* the driver's */
+    body = node.graphs[0];
     status = mbi_recorded_answer(
         solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
         MBI_CAPTURE_RELAXED));
@@ -36332,7 +34052,6 @@ static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph)
   return status;
 }
 
-/* Records iterations as a graph that the host launches again and again. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
   merbit_status end, status = mbi_recorded_answer(
@@ -36348,7 +34067,6 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
   return status == MERBIT_OK ? end : status;
 }
 
-/* Records a graph, with a loop or without, and makes it executable. */
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *graph = NULL, *executable = NULL;
@@ -36364,7 +34082,6 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-/* Releases the recorded graph. The next solve records again. */
 MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
@@ -36377,7 +34094,6 @@ MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
   memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
 }
 
-/* Records a loop, or a graph without one if the driver has no loops. */
 static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
@@ -36386,33 +34102,29 @@ static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without host memory the other way fails too */
+    return status;
   }
   return mbi_recorded_make(solver, 0);
 }
 
-/* Returns whether iterations still have to be recorded. */
 static int mbi_recorded_wanted(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) && !solver->gpu.tried && solver->gpu.stream != NULL &&
       solver->inner == NULL && mbi_recorded_can_record(&solver->context->device.driver) &&
       solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
-/* Returns whether the recorded graph loops on the GPU; before recording, whether it should. */
 MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
       (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
 
-/* Records the method's iterations. Fails only if memory or the device is lost: without a
- * recorded graph, iterations are launched one by one. */
 static merbit_status mbi_recorded_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status;
-  mbi_recorded_release(solver); /* a failed attempt may have left parts */
+  mbi_recorded_release(solver);
   status = mbi_recorded_attempt(solver);
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.fused_blocks > 0 &&
-      mbi_device_lost(context) == 0) { /* perhaps fused kernels cannot be recorded */
+      mbi_device_lost(context) == 0) {
     solver->gpu.fused_blocks = 0;
     mbi_recorded_release(solver);
     status = mbi_recorded_attempt(solver);
@@ -36429,7 +34141,6 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
-/* Releases the recorded graph and the stream. */
 MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -36439,8 +34150,6 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   }
 }
 
-/* If the driver refuses a cooperative launch, restarts from the current x with separate
- * kernels. */
 static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
@@ -36451,8 +34160,6 @@ static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int ite
   return mbi_recorded_enqueue(solver, iterations);
 }
 
-/* Launches the first iterations one by one and records a graph while the GPU runs them. Takes
- * them from *span. */
 static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   const int first = mbi_recorded_loop_calls(solver);
   merbit_status status = mbi_recorded_enqueue(solver, first);
@@ -36462,14 +34169,13 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   }
   MBI_TRY(status);
   MBI_TRY(mbi_recorded_create(solver));
-  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) {
     *span = MBI_SOLVE_ROUND_FIRST;
   }
   *span -= first;
   return MERBIT_OK;
 }
 
-/* Launches the recorded graph for `span` iterations. */
 static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_OK;
@@ -36485,8 +34191,6 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return status;
 }
 
-/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
- * stops. On the CPU runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   merbit_status status =
@@ -36506,25 +34210,18 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 }
 
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
-/* The loop of every solver. Iterations run in rounds. After each round comes a convergence
- * check: the host reads the state, calls the progress callback and decides how to go on. */
 #define MBI_SOLVE_LATENCY \
-  1e-5                          /* seconds of an iteration that are not spent in its products \
-                                 */
-#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
-
-/* Returns the state as the last convergence check found it. */
+  1e-5
+#define MBI_SOLVE_TIGHTENINGS 6
 
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-/* ||r|| / ||b||, from squares. */
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
-/* Copies the residuals of the last round to the history. */
 static void mbi_solve_note_history(merbit_solver *solver) {
   const mbi_solve_memory *seen = mbi_solve_checked(solver);
   const int last = seen->state.iterations;
@@ -36536,8 +34233,6 @@ static void mbi_solve_note_history(merbit_solver *solver) {
   solver->history_count = last;
 }
 
-/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
- * with every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     solver->synchronizations++;
@@ -36552,17 +34247,13 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-/* Returns the number of iterations of the next round, after `done` took `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
-  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
+  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN;
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
   return span >= most                    ? most
       : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
 }
 
-/* Returns the number of iterations of the first round. Their time is estimated from the bytes
- * that a product reads at least, and the round takes half the time of later ones. The number is
- * smaller if there is a progress callback, and least if the recorded graph does not loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
@@ -36571,9 +34262,6 @@ static int mbi_solve_first_round(const merbit_solver *solver) {
       : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
- * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
- * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
     int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
@@ -36590,8 +34278,6 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
- * the next round, where MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
@@ -36618,8 +34304,6 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
 
-/* Prepares the next round, of `span` iterations; restarts the recurrence first if `how` says
- * so. */
 static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int span) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   if (how != MBI_OPEN_BEGIN) {
@@ -36634,7 +34318,6 @@ static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int s
   return solver->method->start(solver);
 }
 
-/* Clears what belongs to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
@@ -36646,8 +34329,6 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-/* Iterates until the solve ends and sets *stop to the reason, a merbit_stop. b and x are in
- * place; `x_zero` says that x is zero. */
 MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_round(solver), how;
@@ -36673,7 +34354,8 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
     if (solver->desc.progress != NULL &&
         solver->desc.progress(solver->desc.progress_user, state->iterations,
         mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
-        *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED;
+        *stop == MBI_SOLVE_ON) {
+      *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
       MBI_TRY(mbi_solve_begin_round(solver, how, span));
     }
@@ -36682,9 +34364,6 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
       ? mbi_solve_residual(solver, 0) : MERBIT_OK;
 }
 
-/* ---- Why it ended, in words -------------------------------------------------------------- */
-
-/* Writes which number broke the recurrence down. */
 static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
     size_t size) {
   const int at = state->iterations + 1;
@@ -36712,7 +34391,6 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   }
 }
 
-/* Writes why the solve ended, as a sentence. */
 MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
     const merbit_solver_result *result, char *text, size_t size) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
@@ -36773,20 +34451,15 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
 }
 
 /* ==== >>solve/core/refine.c  solvers: corrections in f32 ================================== */
-/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
- * whose products and vectors move half the bytes, finds the corrections. */
 #define MBI_REFINE_TOLERANCE \
-  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
+  1e-4
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36797,7 +34470,6 @@ MBS_ELEMENT(refine_down) {
 }
 MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-// x += ||b - A x|| x'
 MBS_BEFORE(refine_up) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36812,13 +34484,10 @@ MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
-// are computed in f64. A solver in f32 finds the corrections; its b and x are the slots below.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36829,7 +34498,6 @@ MBS_ELEMENT(refine_down) {
 }
 MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-// x += ||b - A x|| x'
 MBS_BEFORE(refine_up) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -36848,7 +34516,6 @@ static const mbi_step mbi_refine_steps[] = {
     MBI_STEP(refine_up), };
 enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
 
-/* Rounds values in host memory to f32, into solver->single_values. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
   const int64_t count = mbi_view_values(&solver->view);
@@ -36867,8 +34534,6 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
   return MERBIT_OK;
 }
 
-/* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
- * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
@@ -36901,8 +34566,6 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   return status;
 }
 
-/* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
- * *rounded points to the solver's own array there, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **rounded) {
   const int there = memory == MERBIT_MEMORY_DEVICE ||
@@ -36926,7 +34589,6 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
@@ -36934,7 +34596,6 @@ MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
       "is not finite; set solver_desc.refine to 0");
 }
 
-/* Sets the matrix and the description of the solver of corrections, on the side of `solver`. */
 MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
     merbit_solver_desc *desc) {
   *desc = solver->desc;
@@ -36948,13 +34609,11 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
-/* Lets the steps of refinement reach b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* Computes b - A x and reads the state: the convergence check. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(mbi_solve_residual(solver, x_zero));
   if (!mbi_solve_on_gpu(solver)) {
@@ -36964,8 +34623,6 @@ static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
   return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if another correction follows. `last` is ||b - A
- * x||^2 before the last correction, or 0. */
 static int mbi_refine_decide(merbit_solver *solver, double last) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
@@ -36982,7 +34639,6 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
       : MBI_SOLVE_ON;
 }
 
-/* Finds and adds one correction of x. If none can be found, sets *stop. */
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
@@ -37010,7 +34666,6 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
-/* Corrects x until the solve ends and sets *stop, as mbi_solve_loop does. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
@@ -37027,7 +34682,8 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
     *stop = mbi_refine_decide(solver, last);
     if (desc->progress != NULL && desc->progress(desc->progress_user, solver->inner_iterations,
         mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0 &&
-        *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED;
+        *stop == MBI_SOLVE_ON) {
+      *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
       return MERBIT_OK;
@@ -37042,29 +34698,23 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   }
 }
 
-/* The steps between two corrections. Refinement has no iterations of its own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
-    "refinement",
-    "solve/core/refine.cu", mbi_refine_steps,
+    "refinement", "solve/core/refine.cu", mbi_refine_steps,
     (int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]), 0, 0, mbi_refine_layout, NULL,
     NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
- * order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* Permutes the inverse to the plan's order, if that is not the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
       solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-/* Inverts blocks in host memory and copies the inverses to the solver's side. */
 MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
@@ -37083,7 +34733,6 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
 }
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
-// What the kernels of solve/precondition/setup.cu take, for the host and the device.
 typedef struct mbk_setup_rows_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;
@@ -37100,26 +34749,22 @@ typedef struct mbk_setup_invert_arguments {
   MBK_POINTER(mbk_u64) bad;
 } mbk_setup_invert_arguments;
 
-/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
- * blocks of more than one row. */
-#define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
-#define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
-#define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
-#define MBI_SETUP_SHARED       /* bytes */ \
+#define MBI_SETUP_THREADS 256
+#define MBI_SETUP_ROWS 4
+#define MBI_SETUP_LONG_KEPT 64
+#define MBI_SETUP_SHARED \
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) + \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
 #define MBI_SETUP_RESIDENT \
-  2 /* thread blocks of a multiprocessor, few enough for others beside them */
-#define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
+  2
+#define MBI_STREAM_ALONE 1
 
-/* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -37128,7 +34773,6 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
-/* Sets the macros of solve/precondition/setup.cu. */
 MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
@@ -37151,7 +34795,6 @@ static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_
   return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-/* Launches the kernel that computes gpu->norms, and gpu->blocks for a preconditioner. */
 static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
     mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS : (int64_t)MBI_SETUP_RESIDENT *
@@ -37174,7 +34817,6 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
       MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, &arguments);
 }
 
-/* Downloads the norms of the thread blocks and sets solver->norm. */
 static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
   const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
@@ -37187,7 +34829,6 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return status;
 }
 
-/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
     void *target) {
   merbit_context *context = solver->context;
@@ -37226,7 +34867,6 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
-/* Waits until the GPU is done and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -37238,7 +34878,6 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Releases what the setup holds, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -37250,8 +34889,6 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
- * on. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -37266,7 +34903,6 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -37293,19 +34929,12 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
- */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-/* The setup of a solver: on the GPU if the arrays of A lie there (setup_cuda.c), else by CPU
- * threads (diagonal.c). */
-
-/* Computes the norm of A and the preconditioner from `view`. The CUDA context must be current.
- */
 MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -37334,9 +34963,6 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-/* Copies new values to the memory where the structure of A lies, if `memory` says that they lie
- * elsewhere. *own is the copy or NULL; the caller runs mbi_setup_release_values, after a
- * failure too. */
 MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
     merbit_view *view, void **own) {
   merbit_context *context = solver->context;
@@ -37366,7 +34992,6 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return status;
 }
 
-/* Releases the copy that mbi_setup_move_values has made; `own` may be NULL. */
 MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
@@ -37377,8 +35002,6 @@ MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_v
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-/* Solvers: checks of a description, and what is made once for many solves. */
-
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
@@ -37484,12 +35107,6 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
   return mbi_solver_check_numbers(context, desc);
 }
 
-/* ---- Made once for many solves ----------------------------------------------------------- */
-
-/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
- * once for each solve. Finding the order takes as long as some thousands of products. It pays
- * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
- * order of the caller. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -37500,12 +35117,10 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-/* Creates the plan of the products. */
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
@@ -37531,10 +35146,9 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-/* Releases all that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
+  if (solver->inner != NULL) {
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -37546,7 +35160,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
+  merbit_plan_destroy(solver->plan);
   solver->plan = NULL;
   (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
@@ -37561,19 +35175,16 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-/* Makes the CUDA context current if the solver computes there. */
 MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-/* Undoes mbi_solver_enter. */
 MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
 }
 
-/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
@@ -37594,7 +35205,6 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver);
 
-/* Creates solver->inner, which finds the corrections of a solver that refines. */
 static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
@@ -37604,7 +35214,6 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   return mbi_refine_holds(solver);
 }
 
-/* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
   if (status == MERBIT_OK) {
@@ -37616,13 +35225,12 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   mbi_arena_shut(solver->context, &solver->gpu.arena);
   MBI_TRY(status);
   MBI_TRY(mbi_solver_enter(solver));
-  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+  solver->bytes -= solver->gpu.arena.used;
   status = mbi_solver_setup(solver, &solver->view);
   mbi_solver_leave(solver);
   return status;
 }
 
-/* Makes the solver; once more with scaled values if the values are too far from 1. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -37643,15 +35251,13 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-/* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for
- * host arrays. */
 MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
+    solver->side = MERBIT_SIDE_CPU;
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
         context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
@@ -37676,8 +35282,6 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-/* Returns the GPU memory of the solver and its plan, without that of its solver of corrections.
- */
 MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
     const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
@@ -37685,7 +35289,6 @@ MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
       values * (int64_t)mbi_type_size(solver->type) : 0;
 }
 
-/* Releases a solver, complete or not. */
 MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_release_parts(solver);
@@ -37699,7 +35302,6 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-/* Copies the description and fills in defaults, the method and the kind of preconditioner. */
 static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
@@ -37726,8 +35328,6 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
- * refines. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
   const double start = mbi_seconds();
@@ -37781,8 +35381,6 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
- * norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   merbit_view view;
@@ -37790,7 +35388,7 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
   merbit_status status;
   MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
-    mbi_recorded_release(solver); /* the plan's arrays, which the graph reads, may move */
+    mbi_recorded_release(solver);
   }
   mbi_solver_leave(solver);
   MBI_TRY(merbit_plan_update_values(solver->plan, values, memory));
@@ -37836,8 +35434,6 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 }
 
 /* ==== >>solve/core/solve.c  solvers: a solve ============================================== */
-/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. */
-
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
     const void *x) {
   merbit_context *context = solver->context;
@@ -37860,7 +35456,6 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void 
   return MERBIT_OK;
 }
 
-/* Copies b and the first x into the solver's vectors and scales them. */
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
     int start_from_x) {
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
@@ -37872,7 +35467,6 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
   return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
-/* Reports how the solve ended, in numbers. */
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
@@ -37889,7 +35483,6 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   }
 }
 
-/* Loads the caller's vectors and iterates until the solve ends. */
 static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, const void *x,
     int start_from_x, int *stop) {
   MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
@@ -37897,7 +35490,6 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
       : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;
@@ -37919,7 +35511,6 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
   return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
-/* Adds times, the plan and memory to the report, and the sentence on how the solve ended. */
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
   const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
   merbit_plan_info inner_plan;
@@ -37974,77 +35565,54 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
-  double *sums;             /* W; 0 for a dangling vertex */
-  void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
-  void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
+  const merbit_view *graph;
+  double *sums;
+  void *totals;
+  void *scaled;
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS];
 } mbi_weights;
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
-// The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
-// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
-// stopped.
 
-// In state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
-#define MBI_PAGERANK_BASE 1  // what each unit of the teleport distribution receives next
-#define MBI_PAGERANK_RELAX 2 // the next ranks are so many times those of the power method,
-#define MBI_PAGERANK_PAST 3  // and so many times (1 minus that) those of the iteration before
-#define MBI_PAGERANK_SUM 4   // of the distribution as it is stored: 1, or n where all are 1
-#define MBI_PAGERANK_LEAST 5 // change so far
-#define MBI_PAGERANK_STALE 6 // iterations since
-#define MBI_PAGERANK_DANGLING 7   // vertices that nothing leaves
-#define MBI_PAGERANK_MOST 8       // the largest relaxation factor allowed; 1: the power method
-#define MBI_PAGERANK_PLAIN_RATE 9 // of the power method's changes, when it was last measured
-#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor changed last
-#define MBI_PAGERANK_STARTED 11   // the iteration after which relaxation began
-#define MBI_PAGERANK_HOLD 12      // the first iteration that may begin or question relaxation
-#define MBI_PAGERANK_KEPT 13      // the factor that a probe may return to; 0: no probe
-#define MBI_PAGERANK_KEPT_RATE 14 // and the rate that it had
-#define MBI_PAGERANK_LOST 15      // iterations lost by relaxation, against the power method
+#define MBI_PAGERANK_BASE 1
+#define MBI_PAGERANK_RELAX 2
+#define MBI_PAGERANK_PAST 3
+#define MBI_PAGERANK_SUM 4
+#define MBI_PAGERANK_LEAST 5
+#define MBI_PAGERANK_STALE 6
+#define MBI_PAGERANK_DANGLING 7
+#define MBI_PAGERANK_MOST 8
+#define MBI_PAGERANK_PLAIN_RATE 9
+#define MBI_PAGERANK_SWITCHED 10
+#define MBI_PAGERANK_STARTED 11
+#define MBI_PAGERANK_HOLD 12
+#define MBI_PAGERANK_KEPT 13
+#define MBI_PAGERANK_KEPT_RATE 14
+#define MBI_PAGERANK_LOST 15
 
-// In state.stop, which else is a merbit_stop.
 #define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
-// But for rounding each iteration of the power method takes the change down, by the damping at
-// least.
 #define MBI_PAGERANK_PATIENCE 16
 
-// Acceleration, tuned on random graphs of many families
-// (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10    // and when its factor grows
-#define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
-#define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
-#define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
+#define MBI_PAGERANK_WINDOW 3
+#define MBI_PAGERANK_AHEAD 14
+#define MBI_PAGERANK_WORTH 10
+#define MBI_PAGERANK_GRAIN 256.0
+#define MBI_PAGERANK_LEAP 1.3125
+#define MBI_PAGERANK_SHARE 0.15
 
-// Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
-// go.
 MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
   s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
 }
 
-// Sets the relaxation factor of the next iteration.
 MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_RELAX] = factor;
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
 }
-
-// Acceleration: second-order Richardson iteration, Golub, Varga, "Chebyshev semi-iterative
-// methods, successive overrelaxation iterative methods, and second order Richardson iterative
-// methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
-// "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
-// lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
-// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
-// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
-// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
-// given up, for a while, where the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -38054,13 +35622,11 @@ MBS_FUNCTION double mbi_pagerank_round(double factor) {
   return floor(factor * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;
 }
 
-// Returns the best factor for real eigenvalues of at most `lambda`, and at most the damping.
 MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda) {
   lambda = mbi_pagerank_least(lambda, s->scalar[MBI_PAGERANK_DAMPING]);
   return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));
 }
 
-// Returns the factor that may follow `factor`.
 MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,
     double leap) {
   const double twice = 2 * factor - 1;
@@ -38068,31 +35634,25 @@ MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor,
   return mbi_pagerank_least(wanted, mbi_pagerank_least(most, s->scalar[MBI_PAGERANK_MOST]));
 }
 
-// Returns the rate at which changes fall with this factor if they belong to the real eigenvalue
-// `lambda`: the larger root of r^2 - factor lambda r + factor - 1.
 MBS_FUNCTION double mbi_pagerank_expected(double lambda, double factor) {
   const double half = factor * lambda / 2, root = half * half - (factor - 1);
   return root > 0 ? half + sqrt(root) : sqrt(factor - 1);
 }
 
-// Returns the change `ago` iterations before the last.
 MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {
   return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];
 }
 
-// Returns the mean rate of the last `count` iterations.
 MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   const double fell = m->state.rr / mbi_pagerank_before(m, count);
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
-// Changes the relaxation factor and notes when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
 }
 
-// Adds what the iterations of this window lost against the power method.
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
@@ -38102,14 +35662,11 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
 
-// Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
-// method's, leaves for the next.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
   const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
-// Returns the power method to the next window, and to later ones until HOLD.
 MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_solve_state *s = &m->state;
   mbi_pagerank_account(m);
@@ -38119,8 +35676,6 @@ MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_pagerank_switch(s, 1);
 }
 
-// Returns whether the rates of the last five iterations neither fall nor rise much: before
-// that they tell nothing about eigenvalues. After a failure they must not rise either.
 MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   const double last = m->state.rr / mbi_pagerank_before(m, 1);
   const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;
@@ -38136,9 +35691,6 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   return 1;
 }
 
-// Begins a trial of relaxation at the end of a window of the power method, if its rates are
-// steady. The first factor f is bounded by what a failure costs: two iterations in which an
-// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -38147,7 +35699,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
   if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
-      !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
+      !(rate < damping + 0.1 * (1 - damping)) ||
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
     return;
@@ -38168,8 +35720,6 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   }
 }
 
-// Decides on the factor after a relaxed iteration. The first change after a switch still
-// belongs to the factor before.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double factor = s->scalar[MBI_PAGERANK_RELAX],
@@ -38179,7 +35729,6 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   double rate, lambda, wanted;
   if (since == 1) {
     if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {
-      // The power method is about to converge faster: chains of links have ended.
       s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;
       s->scalar[MBI_PAGERANK_LOST] += 4;
       mbi_pagerank_switch(s, 1);
@@ -38194,8 +35743,6 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
-  // it.
   if (mbi_pagerank_budget(s, 0.5) < 0 || (since >= 4 * MBI_PAGERANK_WINDOW &&
       log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
     mbi_pagerank_give_up(m, factor);
@@ -38203,13 +35750,11 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
   mbi_pagerank_account(m);
   if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {
-    // Either a slower real eigenvalue shows, or relaxing hinders: a probe tells.
     s->scalar[MBI_PAGERANK_KEPT] = factor;
     s->scalar[MBI_PAGERANK_KEPT_RATE] = rate;
     mbi_pagerank_switch(s, 1);
     return;
   }
-  // Where both of a pair of roots have the size sqrt(factor - 1) nothing is to be learnt.
   if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||
       rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {
     return;
@@ -38221,8 +35766,6 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// Ends a probe, a window of the power method within a trial. The trial goes on if the power
-// method was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -38238,8 +35781,6 @@ MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
 }
 
-// Chooses the factor of the next iteration. A function of its own, so that the kernel around it
-// needs no more registers.
 MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   const mbi_solve_state *s = &m->state;
   if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
@@ -38253,8 +35794,6 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   }
 }
 
-// Ends an iteration. `change` is the one that the power method would make. The last iteration
-// is always one of the power method, whose change bounds the distance to the ranks themselves.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;
@@ -38262,7 +35801,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   s->iterations++;
   s->rr = change;
   m->ring[s->iterations % MBI_SOLVE_RING] = change;
-  if (relaxed) { // then the next change may be any
+  if (relaxed) {
     s->scalar[MBI_PAGERANK_LEAST] = 1e300;
     s->scalar[MBI_PAGERANK_STALE] = 0;
   } else if (change < s->scalar[MBI_PAGERANK_LEAST]) {
@@ -38271,7 +35810,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   } else {
     s->scalar[MBI_PAGERANK_STALE] += 1;
   }
-  if (!(change - change == 0)) { // NaN or Inf
+  if (!(change - change == 0)) {
     s->stop = MBI_SOLVE_NOT_FINITE;
   } else if (change < s->tolerance && !relaxed) {
     s->stop = MBI_PAGERANK_CONVERGED;
@@ -38286,7 +35825,6 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   }
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
-// What the kernels of solve/pagerank/pagerank.cu take, for the host and the device.
 typedef struct mbk_pagerank_weigh_arguments {
   MBK_POINTER(MBK_VECTOR) weights;
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
@@ -38323,52 +35861,47 @@ typedef struct mbk_pagerank_end_arguments {
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
+#define MBI_PAGERANK_THREADS 256
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
 #define MBI_PAGERANK_CHECK \
-  (2 * MBI_SOLVE_ROUND_FIRST) /* iterations before the first convergence check of a loop */
+  (2 * MBI_SOLVE_ROUND_FIRST)
 
 typedef struct mbi_pagerank_gpu {
-  void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
+  void *kernels[MBI_PAGERANK_KERNELS];
+  void *z[3];
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
-  merbit_solver engine; /* CUDA: stream, scalars and recorded graph; must be first */
+  merbit_solver engine;
   mbi_solve_method method;
   merbit_context *context;
-  merbit_pagerank_desc desc; /* defaults filled in */
+  merbit_pagerank_desc desc;
   merbit_type type;
   int64_t n;
-  merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
-  merbit_view copy, expanded; /* a device graph's copy; both triangles */
-  merbit_matrix *entries;     /* entries of a BSR graph */
-  merbit_operation operation; /* that makes A^T from links */
-  mbi_weights weights;        /* empty if CUDA computes them */
-  void *teleport;             /* the caller's distribution, normalised, or NULL */
-  merbit_plan *plan;          /* of A^T */
-  void *ranks;                /* the caller's; on the CPU they hold z until the end */
-  mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
-  int64_t synchronizations;   /* convergence checks of the host */
-  int history_count;          /* iterations in the history */
-  void *y;                    /* CPU: the product */
-  void *past;                 /* CPU: z of the iteration before */
-  double *partials;           /* CPU: change and dangling mass of each chunk */
+  merbit_view links;
+  merbit_view copy, expanded;
+  merbit_matrix *entries;
+  merbit_operation operation;
+  mbi_weights weights;
+  void *teleport;
+  merbit_plan *plan;
+  void *ranks;
+  mbi_solve_memory memory;
+  int64_t synchronizations;
+  int history_count;
+  void *y;
+  void *past;
+  double *partials;
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
 
 #endif
 
-/* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
- * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
- * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
- * is zero, and any divisor will do. */
-#define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
+#define MBI_WEIGHTS_CHUNK 65536
 
-/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
@@ -38379,8 +35912,6 @@ static double mbi_weights_at(const merbit_view *graph, int64_t k) {
   return mbi_view_type(graph) == MERBIT_F32 ? (double)((const float *)graph->values)[k]
       : ((const double *)graph->values)[k];
 }
-
-/* ---- Weights must be finite and not negative --------------------------------------------- */
 
 static void mbi_weights_check_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -38396,8 +35927,6 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-/* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
- * are checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
     const merbit_view *graph) {
   mbi_weights w;
@@ -38422,9 +35951,6 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
   }
   return MERBIT_OK;
 }
-
-/* ---- Sums in double, in the order of the entries ------------------------------------------
- */
 
 static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -38464,10 +35990,6 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
- */
-
-/* Returns whether z = x / W could overflow its type or lose bits. */
 static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
       : MBI_WEIGHTS_POWER_F64);
@@ -38480,8 +36002,6 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
- */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -38527,9 +36047,6 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
   return status;
 }
 
-/* ---- All of it ----------------------------------------------------------------------------
- */
-
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
   int64_t i;
@@ -38550,9 +36067,6 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return status;
 }
 
-/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
- * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
- * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
   void *memory = NULL;
@@ -38586,15 +36100,6 @@ MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 }
 
 /* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ================= */
-/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
- * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
- * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
- * paper's. Sums over vertices are in double and in an order that depends on their number alone.
- */
-/* ---- The description --------------------------------------------------------------------- */
-
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_pagerank_desc *desc = &run->desc;
@@ -38630,12 +36135,11 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   desc->damping = desc->damping != 0 ? desc->damping : 0.85;
   desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
   if (desc->tolerance == 0) {
-    desc->tolerance = run->type == MERBIT_F32 ? 2.384185791015625e-7 : 1e-10; /* 2^-22 */
+    desc->tolerance = run->type == MERBIT_F32 ? 2.384185791015625e-7 : 1e-10;
   }
   return MERBIT_OK;
 }
 
-/* Checks the graph and the description and fills in defaults. */
 MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
     const void *ranks) {
   merbit_context *context = run->context;
@@ -38664,14 +36168,10 @@ MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_vi
   return mbi_pagerank_check_desc(run);
 }
 
-/* ---- Distributions of the caller --------------------------------------------------------- */
-
 static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-/* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
- * greatest first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
     const void *given, void *target) {
   double most = 0, sum = 0;
@@ -38702,8 +36202,6 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
- * ranks go to the caller's array. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
   if (desc->personalisation != NULL) {
@@ -38716,10 +36214,6 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
       : MERBIT_OK;
 }
 
-/* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
-
-/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
- */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
@@ -38729,10 +36223,10 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
     MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
     run->links = run->entries->view;
   } else if (mbi_view_is_triangle(host)) {
-    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
+    MBI_TRY(mbi_weights_check(context, host));
     MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
     run->links = run->expanded;
-    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
+    run->operation = MERBIT_OPERATION_N;
   }
   MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
   if (run->weights.scaled != NULL) {
@@ -38741,19 +36235,16 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-/* Returns the side to try first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
 }
 
-/* Returns whether the GPU computes the weights, from the row_ptr of a pattern. */
 static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
@@ -38776,9 +36267,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   return mbi_pagerank_distribute(run);
 }
 
-/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
- * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
- * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
@@ -38786,8 +36274,6 @@ MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_sid
   return calls < 1 ? 1 : (int)(calls < most ? calls : most);
 }
 
-/* v0 is z, v1 is W with its sign, v2 the z of the iteration before, v3 the teleport
- * distribution. */
 static const char *const mbi_pagerank_result[2] = {
     "s2 * (s0 * ax + s1) / abs(v1) + s3 * v2", "s2 * (s0 * ax + s1 * v3) / abs(v1) + s3 * v2"};
 static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(v1))",
@@ -38803,13 +36289,11 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
-/* Returns the thread blocks of a kernel over all vertices. */
 MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -38829,7 +36313,6 @@ MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devpt
   return used;
 }
 
-/* Creates the plan of A^T on `side`. */
 MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
@@ -38856,7 +36339,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* Sets the first state, for either side, but for the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
@@ -38872,12 +36354,7 @@ MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU =============================== */
-/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
- * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
- * of solvers are (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
-
-/* ---- The program ------------------------------------------------------------------------- */
 
 enum {
   MBI_PAGERANK_WEIGH, MBI_PAGERANK_BEGIN, MBI_PAGERANK_FIRST, MBI_PAGERANK_UPDATE,
@@ -38909,7 +36386,6 @@ static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   return status;
 }
 
-/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
     const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -38917,9 +36393,6 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
       MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
 }
 
-/* ---- Vectors ----------------------------------------------------------------------------- */
-
-/* Computes W of a pattern from its row_ptr on the GPU. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
@@ -38949,7 +36422,6 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   return status;
 }
 
-/* Copies a vector from host memory, unless `source` is NULL. */
 static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
   return source == NULL ? MERBIT_OK : mbi_solve_upload(&run->engine, target, source,
       (size_t)run->n * mbi_type_size(run->type));
@@ -38959,8 +36431,6 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
   merbit_status status = MERBIT_OK;
-  /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
-   * methods do not read the z before the first: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
     status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
   }
@@ -38978,7 +36448,6 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
       ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory) : status;
 }
 
-/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
@@ -38998,9 +36467,6 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
   return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
 }
 
-/* ---- An iteration ------------------------------------------------------------------------ */
-
-/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -39013,7 +36479,6 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
       m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
-/* Enqueues an iteration of method MERBIT, whose dual-buffer commit alternates between two y. */
 static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
@@ -39041,10 +36506,8 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
       : status;
 }
 
-/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
- */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
-  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine;
   merbit_status status = MERBIT_OK;
   int turn;
   for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
@@ -39054,9 +36517,6 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   return status;
 }
 
-/* ---- Create and release ------------------------------------------------------------------ */
-
-/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status;
@@ -39066,7 +36526,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -39085,8 +36544,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device is gone already. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -39101,9 +36558,6 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   run->plan = NULL;
 }
 
-/* ---- Rounds ------------------------------------------------------------------------------ */
-
-/* Runs a round of `span` iterations and reads the state: the convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
@@ -39125,7 +36579,6 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   return status;
 }
 
-/* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
@@ -39147,23 +36600,17 @@ MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 }
 
 /* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ================== */
-/* PageRank: the CPU's iterations, the choice of the side, and the loop. */
-#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
-
-/* ---- CPU --------------------------------------------------------------------------------- */
+#define MBI_PAGERANK_CHUNK 8192
 
 static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
   return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
 }
 
-/* Writes the two sums of a chunk. */
 static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
   run->partials[2 * (size_t)chunk] = change;
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -39181,7 +36628,6 @@ static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39201,7 +36647,7 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
       const double last = z[i + lane];
       const double next = (double)(rank / weight);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       z[i + lane] = next;
     }
   }
@@ -39212,14 +36658,13 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
       const double last = z[i + 0];
       const double next = (double)(rank / weight);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       z[i + 0] = next;
   }
   mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39242,7 +36687,7 @@ static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
       const double last = z[i + lane];
       const double next = (double)(relax * (rank / weight) + past * (double)before[i + lane]);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       before[i + lane] = last;
       z[i + lane] = next;
     }
@@ -39254,7 +36699,7 @@ static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
       const double last = z[i + 0];
       const double next = (double)(relax * (rank / weight) + past * (double)before[i + 0]);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       before[i + 0] = last;
       z[i + 0] = next;
   }
@@ -39262,7 +36707,6 @@ static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39283,7 +36727,7 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
       const double last = z[i + lane];
       const double next = (double)(rank / weight);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       z[i + lane] = next;
     }
   }
@@ -39294,14 +36738,13 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
       const double last = z[i + 0];
       const double next = (double)(rank / weight);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       z[i + 0] = next;
   }
   mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
@@ -39325,7 +36768,7 @@ static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
       const double last = z[i + lane];
       const double next = (double)(relax * (rank / weight) + past * (double)before[i + lane]);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       before[i + lane] = last;
       z[i + lane] = next;
     }
@@ -39337,7 +36780,7 @@ static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
       const double last = z[i + 0];
       const double next = (double)(relax * (rank / weight) + past * (double)before[i + 0]);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       before[i + 0] = last;
       z[i + 0] = next;
   }
@@ -39345,7 +36788,6 @@ static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
 static void mbi_pagerank_end_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
@@ -39358,8 +36800,6 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   }
 }
 
-/* Computes one chunk of z from the first ranks, which are all equal unless given. Sums: the number
- * of dangling vertices, and their mass. */
 static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -39377,7 +36817,6 @@ static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W. */
 static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -39397,7 +36836,7 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
       const float last = z[i + lane];
       const float next = (float)(rank / weight);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       z[i + lane] = next;
     }
   }
@@ -39408,14 +36847,13 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
       const float last = z[i + 0];
       const float next = (float)(rank / weight);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       z[i + 0] = next;
   }
   mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -39438,7 +36876,7 @@ static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
       const float last = z[i + lane];
       const float next = (float)(relax * (rank / weight) + past * (double)before[i + lane]);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       before[i + lane] = last;
       z[i + lane] = next;
     }
@@ -39450,7 +36888,7 @@ static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
       const float last = z[i + 0];
       const float next = (float)(relax * (rank / weight) + past * (double)before[i + 0]);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       before[i + 0] = last;
       z[i + 0] = next;
   }
@@ -39458,7 +36896,6 @@ static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W. */
 static void mbi_pagerank_personal_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -39479,7 +36916,7 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
       const float last = z[i + lane];
       const float next = (float)(rank / weight);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       z[i + lane] = next;
     }
   }
@@ -39490,14 +36927,13 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
       const float last = z[i + 0];
       const float next = (float)(rank / weight);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       z[i + 0] = next;
   }
   mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of z' = (d * y + base * t) / W, relaxed; the z of before is kept. */
 static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
@@ -39521,7 +36957,7 @@ static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
       const float last = z[i + lane];
       const float next = (float)(relax * (rank / weight) + past * (double)before[i + lane]);
       change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
       before[i + lane] = last;
       z[i + lane] = next;
     }
@@ -39533,7 +36969,7 @@ static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
       const float last = z[i + 0];
       const float next = (float)(relax * (rank / weight) + past * (double)before[i + 0]);
       change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      mass[0] += (double)next * (weight - (double)weights[i + 0]);
       before[i + 0] = last;
       z[i + 0] = next;
   }
@@ -39541,7 +36977,6 @@ static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
       (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
-/* Computes one chunk of ranks from z. A rank that relaxation has left below 0 becomes 0. */
 static void mbi_pagerank_end_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
@@ -39554,7 +36989,6 @@ static void mbi_pagerank_end_f32(void *argument, int chunk) {
   }
 }
 
-/* Runs a task on all chunks and adds up their two sums in the order of the chunks. */
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
     double sums[2]) {
   const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
@@ -39567,12 +37001,11 @@ static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twi
   }
 }
 
-/* Makes what the CPU iterates with. On failure the caller runs mbi_pagerank_release. */
 static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   void *partials = NULL;
   double sums[2];
-  if (run->weights.totals == NULL) { /* the GPU was to compute them */
+  if (run->weights.totals == NULL) {
     MBI_TRY(mbi_weights_create(run->context, &run->links, &run->weights));
   }
   MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CPU));
@@ -39590,8 +37023,6 @@ static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* One iteration on the CPU. The z before is kept only if this iteration is relaxed or the next may
- * be, which is decided at the end of a window. */
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   static const mbi_task tasks[2][2][2] = {
       {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
@@ -39609,8 +37040,6 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* ---- Either side ------------------------------------------------------------------------- */
-
 static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_context *context = run->context;
   mbi_pagerank_release_cuda(run);
@@ -39624,8 +37053,6 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
   merbit_matrix_destroy(run->entries);
 }
 
-/* Makes what one side iterates with. If the GPU fails, MERBIT_SIDE_AUTO takes the CPU for a graph
- * in host memory. */
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   char reason[sizeof run->plan->reason];
@@ -39658,7 +37085,6 @@ static void mbi_pagerank_note_history(mbi_pagerank *run) {
   run->history_count = last;
 }
 
-/* Iterates in rounds until the state says stop. The CPU checks convergence after each iteration. */
 static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
   const double start = mbi_seconds();
@@ -39689,7 +37115,6 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-/* Reports how the iteration ended. */
 static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
   const mbi_solve_state *state = &run->memory.state;
   result->stop = state->stop == MBI_PAGERANK_CONVERGED ? MERBIT_STOP_CONVERGED
@@ -39704,7 +37129,6 @@ static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result 
   result->device_bytes = result->plan.device_bytes + (int64_t)run->plan->making.arena_bytes;
 }
 
-/* Computes ranks. `graph` is a square view, not empty, whose header is checked. */
 static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
     merbit_pagerank_result *result) {
   const double start = mbi_seconds();
@@ -39758,46 +37182,38 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #ifndef MBI_EIGEN_H
 #define MBI_EIGEN_H
 
-/* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
- * multiplies. */
 enum {
   MBI_EIGEN_PROJECT = 0, MBI_EIGEN_REPROJECT, MBI_EIGEN_EXTEND, MBI_EIGEN_ROTATE,
   MBI_EIGEN_CHECK_STEP, MBI_POWER_MEASURE, MBI_POWER_NORMALISE, MBI_EIGEN_STEPS };
 
 typedef struct mbi_eigen {
   merbit_solver *solver;
-  merbit_eigen_desc desc; /* defaults filled in */
-  mbi_solve_state
-      state; /* as of the last convergence check, then as changed for the next round */
+  merbit_eigen_desc desc;
+  mbi_solve_state state;
   uint64_t random;
-  int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs found, to be checked and returned */
-  double best;  /* residual or estimate when it last fell by a tenth */
-  int since;    /* the restart when that was; for the power method the iteration */
-  double scale; /* the largest magnitude of an eigenvalue so far */
-  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  int stop;
+  int found;
+  double best;
+  int since;
+  double scale;
   double *memory;
-  double *t;        /* v_i'A v_j */
-  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
-  double *s;        /* rows: eigenvectors of t */
-  double *columns;  /* as they come from the solver: m + 1 numbers each */
-  double *couple;   /* after a rotation: t between each kept vector and the next one */
-  double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
-  int *order;       /* rows of s, the wanted ones first */
-  int done, size;   /* columns of t: before this cycle, and complete */
+  double *t;
+  double *work;
+  double *s;
+  double *columns;
+  double *couple;
+  double *estimate;
+  int *order;
+  int done, size;
   int restarts;
-  int row, column; /* of the first entry of t that is not symmetric; row -1: none */
-  double value;    /* by how much t(row, column) differs from what symmetry requires */
+  int row, column;
+  double value;
 } mbi_eigen;
 
 #endif
 
-/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
- * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
- */
 #define MBI_JACOBI_SWEEPS 40
 
-/* Computes the rotation of rows and columns p and q that makes a(p, q) zero. */
 static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
   const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
   const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
@@ -39805,7 +37221,6 @@ static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, do
   *s = t * *c;
 }
 
-/* Replaces (x, y) by (c x - s y, s x + c y), for n pairs `stride` apart. */
 static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c, double s) {
   int k;
   for (k = 0; k < n; k++) {
@@ -39815,7 +37230,6 @@ static void mbi_jacobi_rotate(double *x, double *y, int n, int stride, double c,
   }
 }
 
-/* One sweep: a rotation of each pair that needs one. Returns their number. */
 static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   int p, q, turned = 0;
   for (p = 0; p < n; p++) {
@@ -39835,8 +37249,6 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   return turned;
 }
 
-/* Diagonalises a, an n x n matrix of finite numbers. Its diagonal becomes the eigenvalues; row
- * q of `vectors` becomes the eigenvector of a(q, q). */
 MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;
@@ -39852,16 +37264,9 @@ MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
 }
 
 /* ==== >>solve/eigen/common.c  eigenpairs: what both methods share ========================= */
-/* Functions that Lanczos and the power method share. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
-// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
-// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
-// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
-// section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
@@ -39883,7 +37288,6 @@ MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
 }
 MBS_NOTHING_AFTER(eigen_rotate) MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
 MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
   const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
@@ -39901,7 +37305,6 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -39917,7 +37320,6 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -39937,13 +37339,7 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_NAME
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
-// Steps for eigenpairs. Lanczos takes its basis from solve/gmres/arnoldi_steps.cuh and rotates
-// it: Wu, Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000).
-// The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
-// section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
@@ -39965,7 +37361,6 @@ MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
 }
 MBS_NOTHING_AFTER(eigen_rotate) MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-// Writes ||w - value v||^2, ||v||^2 and v'w of the next pair to the ring, where w = A v.
 MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
   const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
@@ -39983,7 +37378,6 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
 MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
@@ -39999,7 +37393,6 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
@@ -40023,8 +37416,6 @@ MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
     MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),       MBI_STEP(power_measure),
     MBI_STEP(power_normalise), };
 
-/* Returns the next random number in [-1, 1). The sequence depends on the seed alone: Steele,
- * Lea, Flood, "Fast splittable pseudorandom number generators" (2014). */
 static double mbi_eigen_random(mbi_eigen *e) {
   uint64_t z = e->random += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -40033,7 +37424,6 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-/* Fills the vector at `slot` with random numbers and makes its length 1. */
 MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
@@ -40053,7 +37443,7 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   for (i = 0; i < n; i++) {
     const double number = numbers[i] / sqrt(square);
     if (solver->type == MERBIT_F32) {
-      ((float *)host)[i] = (float)number; /* the doubles still to be read lie further on */
+      ((float *)host)[i] = (float)number;
     } else {
       numbers[i] = number;
     }
@@ -40063,21 +37453,17 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
-/* Reads the solver's state into e->state: a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
- */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
@@ -40086,8 +37472,6 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   }
 }
 
-/* Returns whether the estimate has not fallen by a tenth since `now - patience`, where `now`
- * counts iterations or restarts. */
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;
@@ -40097,16 +37481,11 @@ MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int
 }
 
 /* ==== >>solve/eigen/lanczos.c  eigenpairs: Lanczos ======================================== */
-/* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
- * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
- * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
- * matrix t. */
 #define MBI_LANCZOS_PATIENCE \
-  50 /* restarts within which the largest estimate must fall by a tenth */
+  50
 #define MBI_LANCZOS_SYMMETRY \
-  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
+  1e4
 
-/* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
@@ -40119,21 +37498,17 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* Orthogonalises w against the basis and adds it. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
   return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
-/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
 MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   return mbi_lanczos_join(solver);
 }
 
-/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
- * invariant subspace. */
 static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
   MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
@@ -40142,7 +37517,6 @@ static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
   return mbi_lanczos_join(e->solver);
 }
 
-/* Iterates until the basis is full or spans an invariant subspace. */
 static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   merbit_solver *solver = e->solver;
   do {
@@ -40155,7 +37529,6 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
 static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
@@ -40178,7 +37551,6 @@ static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Returns whether eigenvalue a comes before b at `place` of the order. */
 static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
   switch (e->desc.which) {
   case MERBIT_EIGEN_LARGEST:
@@ -40192,7 +37564,6 @@ static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place)
   }
 }
 
-/* Computes the eigenvalues of t, their order, and an estimate of each residual. */
 static void mbi_lanczos_solve(mbi_eigen *e) {
   const int m = e->solver->v.basis, size = e->size;
   const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
@@ -40222,8 +37593,6 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
- * With `next` the newest vector follows them, and the basis can grow again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
@@ -40248,8 +37617,6 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
 }
 
-/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
- * other half for rounding errors. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -40275,13 +37642,11 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-/* Returns the number of vectors kept at a restart: the wanted ones and the next best. */
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
 }
 
-/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
   MBI_TRY(mbi_lanczos_add_random(e, 0));
@@ -40295,7 +37660,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
     MBI_TRY(mbi_lanczos_read_columns(e));
     if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
         e->state.iterations < e->desc.max_iterations) {
-      e->done = e->size; /* t has no entry between these vectors and the next */
+      e->done = e->size;
       memset(e->couple, 0, sizeof(double) * (size_t)basis);
       MBI_TRY(mbi_lanczos_add_random(e, e->size));
       e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
@@ -40311,10 +37676,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
 }
 
 /* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
-/* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
- * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
-#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth \
-                                 */
+#define MBI_POWER_PATIENCE 1000
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -40326,14 +37688,12 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
 MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
   return mbi_solve_step(solver, MBI_POWER_NORMALISE);
 }
 
-/* Sets e->stop after a convergence check. */
 static void mbi_power_decide(mbi_eigen *e) {
   const mbi_solve_state *s = &e->state;
   const double value = fabs(s->scalar[MBI_POWER_VALUE]);
@@ -40348,7 +37708,6 @@ static void mbi_power_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, residual);
 }
 
-/* Iterates until e->stop is set. The eigenvector is the only vector of the basis. */
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
   int span = MBI_SOLVE_ROUND_FIRST;
@@ -40370,9 +37729,7 @@ MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
 }
 
 /* ==== >>solve/eigen/eigen.c  eigenpairs =================================================== */
-/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
- */
-#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
+#define MBI_EIGEN_BASIS 16
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -40381,7 +37738,6 @@ static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what,
       instead);
 }
 
-/* Checks a description whose defaults are filled in. */
 static merbit_status mbi_eigen_check_desc(merbit_context *context,
     const merbit_eigen_desc *desc, int64_t n) {
   const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
@@ -40425,7 +37781,6 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Fills in the defaults of a description. */
 static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
   if (own->tolerance == 0) {
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
@@ -40435,15 +37790,13 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* Makes the solver that holds the vectors and multiplies. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
     const merbit_view *view) {
-  static const mbi_solve_method lanczos = {"Lanczos",
-      "solve/eigen/eigen.cu", mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout, NULL,
-      mbi_lanczos_iterate, {NULL, NULL}};
-  static const mbi_solve_method power = {"power method",
-      "solve/eigen/eigen.cu", mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_power_layout, NULL,
-      mbi_power_iterate, {NULL, NULL}};
+  static const mbi_solve_method lanczos = {"Lanczos", "solve/eigen/eigen.cu", mbi_eigen_steps,
+      MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout, NULL, mbi_lanczos_iterate, {NULL, NULL}};
+  static const mbi_solve_method power = {"power method", "solve/eigen/eigen.cu",
+      mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_power_layout, NULL, mbi_power_iterate,
+      {NULL, NULL}};
   const merbit_eigen_desc *desc = &e->desc;
   merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
   if (solver == NULL) {
@@ -40462,7 +37815,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
+  solver->desc.reorder = -1;
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -40470,7 +37823,6 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   return mbi_solver_build(solver);
 }
 
-/* Allocates the small matrices of the host. */
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
@@ -40490,7 +37842,6 @@ static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   return status;
 }
 
-/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
     merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -40529,7 +37880,6 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
   return MERBIT_OK;
 }
 
-/* Writes why the iteration ended, as a sentence. */
 static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
   char *text = result->description;
   const size_t size = sizeof result->description;
@@ -40568,7 +37918,6 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
     merbit_eigen_result *result) {
   merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
@@ -40589,7 +37938,6 @@ static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
   return status;
 }
 
-/* Adds times, the plan, memory and the sentence to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -40602,7 +37950,6 @@ static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   mbi_eigen_describe(e, result);
 }
 
-/* Sets values, residuals and vectors to NaN, for pairs that are not found. */
 static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
     double *values, void *vectors, merbit_eigen_result *result) {
   const int64_t n = view->rows * desc->count;
@@ -40621,7 +37968,6 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases all. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
     const merbit_eigen_desc *desc, double *values, void *vectors, merbit_eigen_result *result) {
   const double start = mbi_seconds();
