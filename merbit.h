@@ -15850,8 +15850,8 @@ typedef struct mbi_semiring_call_f64 {
   int shift;
 } mbi_semiring_call_f64;
 
-typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *values,
-    int64_t step, const double *x, int64_t at, int64_t end, int rows, double *sums);
+typedef void (*mbi_block_kernel_f64)(const merbit_view *bsr, const double *values,
+    int64_t step, const double *x, int64_t at, int64_t end, double *sums);
 
 typedef struct mbi_block_call_f64 {
   const mbi_bsr *bsr;
@@ -15898,8 +15898,8 @@ typedef struct mbi_semiring_call_f32 {
   int shift;
 } mbi_semiring_call_f32;
 
-typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values,
-    int64_t step, const float *x, int64_t at, int64_t end, int rows, float *sums);
+typedef void (*mbi_block_kernel_f32)(const merbit_view *bsr, const float *values,
+    int64_t step, const float *x, int64_t at, int64_t end, float *sums);
 
 typedef struct mbi_block_call_f32 {
   const mbi_bsr *bsr;
@@ -21094,144 +21094,121 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
 
 /* ==== >>spmv/cpu/block_kernels.c  CPU: sums of small blocks, a loop for each shape ======== */
 #define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
-#define MBI_BLOCK_ROWS_2(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b)
-#define MBI_BLOCK_ROWS_3(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b)
-#define MBI_BLOCK_ROWS_4(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b)
-#define MBI_BLOCK_ROWS_5(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b)
-#define MBI_BLOCK_ROWS_6(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b)
-#define MBI_BLOCK_ROWS_7(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b) M(6, T, C, a, b)
-#define MBI_BLOCK_ROWS_8(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b) M(6, T, C, a, b) M(7, T, C, a, b)
+#define MBI_BLOCK_ROWS_2(M, T, C, a, b) MBI_BLOCK_ROWS_1(M, T, C, a, b) M(1, T, C, a, b)
+#define MBI_BLOCK_ROWS_3(M, T, C, a, b) MBI_BLOCK_ROWS_2(M, T, C, a, b) M(2, T, C, a, b)
+#define MBI_BLOCK_ROWS_4(M, T, C, a, b) MBI_BLOCK_ROWS_3(M, T, C, a, b) M(3, T, C, a, b)
+#define MBI_BLOCK_ROWS_5(M, T, C, a, b) MBI_BLOCK_ROWS_4(M, T, C, a, b) M(4, T, C, a, b)
+#define MBI_BLOCK_ROWS_6(M, T, C, a, b) MBI_BLOCK_ROWS_5(M, T, C, a, b) M(5, T, C, a, b)
+#define MBI_BLOCK_ROWS_7(M, T, C, a, b) MBI_BLOCK_ROWS_6(M, T, C, a, b) M(6, T, C, a, b)
+#define MBI_BLOCK_ROWS_8(M, T, C, a, b) MBI_BLOCK_ROWS_7(M, T, C, a, b) M(7, T, C, a, b)
+
 #define MBI_BLOCK_X_1(T) const T x0 = p[0];
-#define MBI_BLOCK_X_2(T) const T x0 = p[0], x1 = p[1];
-#define MBI_BLOCK_X_3(T) const T x0 = p[0], x1 = p[1], x2 = p[2];
-#define MBI_BLOCK_X_4(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3];
-#define MBI_BLOCK_X_5(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4];
-#define MBI_BLOCK_X_6(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5];
-#define MBI_BLOCK_X_7(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5], x6 = p[6];
-#define MBI_BLOCK_X_8(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5], x6 = p[6], x7 = p[7];
-#define MBI_BLOCK_DOT_1(v, s) (v)[0 * (s)] * x0
-#define MBI_BLOCK_DOT_2(v, s) ((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1)
-#define MBI_BLOCK_DOT_3(v, s) (((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2)
-#define MBI_BLOCK_DOT_4(v, s) (((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3))
-#define MBI_BLOCK_DOT_5(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2) + ((v)[3 * (s)] * x3 + (v)[4 * (s)] * x4))
-#define MBI_BLOCK_DOT_6(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2) + (((v)[3 * (s)] * x3 + (v)[4 * (s)] * x4) + (v)[5 * (s)] * x5))
-#define MBI_BLOCK_DOT_7(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3)) + (((v)[4 * (s)] * x4 + (v)[5 * (s)] * x5) + (v)[6 * (s)] * x6))
-#define MBI_BLOCK_DOT_8(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3)) + (((v)[4 * (s)] * x4 + (v)[5 * (s)] * x5) + ((v)[6 * (s)] * x6 + (v)[7 * (s)] * x7)))
+#define MBI_BLOCK_X_2(T) MBI_BLOCK_X_1(T) const T x1 = p[1];
+#define MBI_BLOCK_X_3(T) MBI_BLOCK_X_2(T) const T x2 = p[2];
+#define MBI_BLOCK_X_4(T) MBI_BLOCK_X_3(T) const T x3 = p[3];
+#define MBI_BLOCK_X_5(T) MBI_BLOCK_X_4(T) const T x4 = p[4];
+#define MBI_BLOCK_X_6(T) MBI_BLOCK_X_5(T) const T x5 = p[5];
+#define MBI_BLOCK_X_7(T) MBI_BLOCK_X_6(T) const T x6 = p[6];
+#define MBI_BLOCK_X_8(T) MBI_BLOCK_X_7(T) const T x7 = p[7];
+
+#define MBI_BLOCK_TERM(v, s, k) (v)[k * (s)] * x##k
+#define MBI_BLOCK_TWO(v, s, i, k) (MBI_BLOCK_TERM(v, s, i) + MBI_BLOCK_TERM(v, s, k))
+#define MBI_BLOCK_THREE(v, s, i, j, k) (MBI_BLOCK_TWO(v, s, i, j) + MBI_BLOCK_TERM(v, s, k))
+#define MBI_BLOCK_DOT_1(v, s) MBI_BLOCK_TERM(v, s, 0)
+#define MBI_BLOCK_DOT_2(v, s) MBI_BLOCK_TWO(v, s, 0, 1)
+#define MBI_BLOCK_DOT_3(v, s) MBI_BLOCK_THREE(v, s, 0, 1, 2)
+#define MBI_BLOCK_DOT_4(v, s) (MBI_BLOCK_DOT_2(v, s) + MBI_BLOCK_TWO(v, s, 2, 3))
+#define MBI_BLOCK_DOT_5(v, s) (MBI_BLOCK_DOT_3(v, s) + MBI_BLOCK_TWO(v, s, 3, 4))
+#define MBI_BLOCK_DOT_6(v, s) (MBI_BLOCK_DOT_3(v, s) + MBI_BLOCK_THREE(v, s, 3, 4, 5))
+#define MBI_BLOCK_DOT_7(v, s) (MBI_BLOCK_DOT_4(v, s) + MBI_BLOCK_THREE(v, s, 4, 5, 6))
+#define MBI_BLOCK_DOT_8(v, s) \
+  (MBI_BLOCK_DOT_4(v, s) + (MBI_BLOCK_TWO(v, s, 4, 5) + MBI_BLOCK_TWO(v, s, 6, 7)))
+
 #define MBI_BLOCK_ZERO(r, T, C, a, b) T s##r = 0;
 #define MBI_BLOCK_ADD(r, T, C, a, b) s##r += MBI_BLOCK_DOT_##C(v + r * (a), b);
 #define MBI_BLOCK_GIVE(r, T, C, a, b) sums[r] += s##r;
 
-#define MBI_BLOCK_KERNEL(T, suffix, order, R, C, a, b) \
-  static void mbi_block_##order##_##R##x##C##_##suffix(const int32_t *col_ind, \
-                                                       const T *values, int64_t step, \
-                                                       const T *x, int64_t at, int64_t end, \
-                                                       int rows, T *sums) { \
+#define MBI_BLOCK_HEAD(T, name) \
+  static void mbi_block_##name(const merbit_view *bsr, const T *values, int64_t step, \
+                               const T *x, int64_t at, int64_t end, T *sums)
+
+#define MBI_BLOCK_KERNEL(T, name, R, C, a, b) \
+  MBI_BLOCK_HEAD(T, name) { \
+    const int32_t *col_ind = (const int32_t *)bsr->col_ind; \
     const T *v = values + at * step; \
-    (void)rows; \
-    MBI_BLOCK_ROWS_##R(MBI_BLOCK_ZERO, T, C, a, b) \
-    for (; at < end; at++, v += step) { \
+    MBI_BLOCK_ROWS_##R(MBI_BLOCK_ZERO, T, C, a, b) for (; at < end; at++, v += step) { \
       const T *p = x + (int64_t)col_ind[at] * C; \
-      MBI_BLOCK_X_##C(T) \
-      MBI_BLOCK_ROWS_##R(MBI_BLOCK_ADD, T, C, a, b) \
+      MBI_BLOCK_X_##C(T) MBI_BLOCK_ROWS_##R(MBI_BLOCK_ADD, T, C, a, b) \
     } \
     MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b) \
   }
-#define MBI_BLOCK_ROWS_KERNEL(T, suffix, order, C, a, b) \
-  static void mbi_block_##order##_x##C##_##suffix(const int32_t *col_ind, const T *values, \
-                                                  int64_t step, const T *x, int64_t at, \
-                                                  int64_t end, int rows, T *sums) { \
+
+#define MBI_BLOCK_WIDTH(T, C) \
+  case C: { \
+    MBI_BLOCK_X_##C(T) for (r = 0; r < rows; r++) { \
+      s[r] += MBI_BLOCK_DOT_##C(v + r * a, b); \
+    } \
+    break; \
+  }
+#define MBI_BLOCK_SMALL(T, S) \
+  MBI_BLOCK_HEAD(T, small_##S) { \
+    const int32_t *col_ind = (const int32_t *)bsr->col_ind; \
+    const int rows = bsr->block_rows, cols = bsr->block_cols; \
+    const int a = mbi_block_row_stride(bsr), b = mbi_block_column_stride(bsr); \
     const T *v = values + at * step; \
     T s[MBI_BLOCK_UNROLLED] = {0}; \
     int r; \
     for (; at < end; at++, v += step) { \
-      const T *p = x + (int64_t)col_ind[at] * C; \
-      MBI_BLOCK_X_##C(T) \
-      for (r = 0; r < rows; r++) { \
-        s[r] += MBI_BLOCK_DOT_##C(v + r * (a), b); \
+      const T *p = x + (int64_t)col_ind[at] * cols; \
+      switch (cols) { \
+        MBI_BLOCK_WIDTH(T, 2) \
+        MBI_BLOCK_WIDTH(T, 3) \
+        MBI_BLOCK_WIDTH(T, 4) \
+        MBI_BLOCK_WIDTH(T, 5) \
+        MBI_BLOCK_WIDTH(T, 6) \
+        MBI_BLOCK_WIDTH(T, 7) \
+        MBI_BLOCK_WIDTH(T, 8) \
       } \
     } \
     for (r = 0; r < rows; r++) { \
       sums[r] += s[r]; \
     } \
   }
-#define MBI_BLOCK_COLUMNS(C) \
-  MBI_BLOCK_ROWS_KERNEL(double, f64, row, C, C, 1) \
-  MBI_BLOCK_ROWS_KERNEL(double, f64, column, C, 1, rows) \
-  MBI_BLOCK_ROWS_KERNEL(float, f32, row, C, C, 1) \
-  MBI_BLOCK_ROWS_KERNEL(float, f32, column, C, 1, rows)
-#define MBI_BLOCK_SHAPE(R, C) \
-  MBI_BLOCK_KERNEL(double, f64, row, R, C, C, 1) \
-  MBI_BLOCK_KERNEL(double, f64, column, R, C, 1, R) \
-  MBI_BLOCK_KERNEL(float, f32, row, R, C, C, 1) \
-  MBI_BLOCK_KERNEL(float, f32, column, R, C, 1, R)
 
-MBI_BLOCK_COLUMNS(2) MBI_BLOCK_COLUMNS(3) MBI_BLOCK_COLUMNS(4) MBI_BLOCK_COLUMNS(5)
-MBI_BLOCK_COLUMNS(6) MBI_BLOCK_COLUMNS(7) MBI_BLOCK_COLUMNS(8) MBI_BLOCK_SHAPE(1, 1)
-MBI_BLOCK_SHAPE(1, 2) MBI_BLOCK_SHAPE(1, 3) MBI_BLOCK_SHAPE(1, 4) MBI_BLOCK_SHAPE(2, 1)
-MBI_BLOCK_SHAPE(2, 2) MBI_BLOCK_SHAPE(2, 3) MBI_BLOCK_SHAPE(2, 4) MBI_BLOCK_SHAPE(3, 1)
-MBI_BLOCK_SHAPE(3, 2) MBI_BLOCK_SHAPE(3, 3) MBI_BLOCK_SHAPE(3, 4) MBI_BLOCK_SHAPE(4, 1)
-MBI_BLOCK_SHAPE(4, 2) MBI_BLOCK_SHAPE(4, 3) MBI_BLOCK_SHAPE(4, 4) MBI_BLOCK_SHAPE(5, 1)
-MBI_BLOCK_SHAPE(5, 5) MBI_BLOCK_SHAPE(6, 1) MBI_BLOCK_SHAPE(6, 6) MBI_BLOCK_SHAPE(7, 1)
-MBI_BLOCK_SHAPE(7, 7) MBI_BLOCK_SHAPE(8, 1) MBI_BLOCK_SHAPE(8, 8)
-MBI_INTERNAL const mbi_block_kernel_f64
-    mbi_block_kernels_f64[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-    {
-        {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64, mbi_block_row_1x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64, mbi_block_row_2x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64, mbi_block_row_3x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_5x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_5x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_6x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_x5_f64, mbi_block_row_6x6_f64, mbi_block_row_x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_7x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_7x7_f64, mbi_block_row_x8_f64},
-        {mbi_block_row_8x1_f64, mbi_block_row_x2_f64, mbi_block_row_x3_f64, mbi_block_row_x4_f64, mbi_block_row_x5_f64, mbi_block_row_x6_f64, mbi_block_row_x7_f64, mbi_block_row_8x8_f64},
-    }, {
-        {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_5x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_5x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_6x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_x5_f64, mbi_block_column_6x6_f64, mbi_block_column_x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_7x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_7x7_f64, mbi_block_column_x8_f64},
-        {mbi_block_column_8x1_f64, mbi_block_column_x2_f64, mbi_block_column_x3_f64, mbi_block_column_x4_f64, mbi_block_column_x5_f64, mbi_block_column_x6_f64, mbi_block_column_x7_f64, mbi_block_column_8x8_f64},
-    },
+#define MBI_BLOCK_SHAPES(LINE, SHAPE, T, S) \
+  LINE(T, S, 1, 1) \
+  LINE(T, S, 1, 2) \
+  LINE(T, S, 1, 3) LINE(T, S, 1, 4) LINE(T, S, 2, 1) LINE(T, S, 3, 1) LINE(T, S, 4, 1) \
+      LINE(T, S, 5, 1) LINE(T, S, 6, 1) LINE(T, S, 7, 1) LINE(T, S, 8, 1) SHAPE(T, S, 2, 2) \
+          SHAPE(T, S, 2, 3) SHAPE(T, S, 2, 4) SHAPE(T, S, 3, 2) SHAPE(T, S, 3, 3) \
+              SHAPE(T, S, 3, 4) SHAPE(T, S, 4, 2) SHAPE(T, S, 4, 3) SHAPE(T, S, 4, 4) \
+                  SHAPE(T, S, 5, 5) SHAPE(T, S, 6, 6) SHAPE(T, S, 7, 7) SHAPE(T, S, 8, 8)
+#define MBI_BLOCK_LINE_KERNEL(T, S, R, C) MBI_BLOCK_KERNEL(T, row_##R##x##C##_##S, R, C, C, 1)
+#define MBI_BLOCK_SHAPE_KERNELS(T, S, R, C) \
+  MBI_BLOCK_LINE_KERNEL(T, S, R, C) \
+  MBI_BLOCK_KERNEL(T, column_##R##x##C##_##S, R, C, 1, R)
+#define MBI_BLOCK_LINE_CASE(T, S, R, C) \
+  case R *(MBI_BLOCK_UNROLLED + 1) + C: \
+    return mbi_block_row_##R##x##C##_##S;
+#define MBI_BLOCK_SHAPE_CASE(T, S, R, C) \
+  case R *(MBI_BLOCK_UNROLLED + 1) + C: \
+    return by_columns ? mbi_block_column_##R##x##C##_##S : mbi_block_row_##R##x##C##_##S;
 
-};
-
-MBI_INTERNAL mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
-  const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
-  return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-      ? mbi_block_kernels_f64[column_major][bsr->block_rows - 1] [bsr->block_cols - 1] : NULL;
-}
-
-MBI_INTERNAL const mbi_block_kernel_f32
-    mbi_block_kernels_f32[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-    {
-        {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32, mbi_block_row_1x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32, mbi_block_row_2x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32, mbi_block_row_3x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_5x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_5x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_6x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_x5_f32, mbi_block_row_6x6_f32, mbi_block_row_x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_7x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_7x7_f32, mbi_block_row_x8_f32},
-        {mbi_block_row_8x1_f32, mbi_block_row_x2_f32, mbi_block_row_x3_f32, mbi_block_row_x4_f32, mbi_block_row_x5_f32, mbi_block_row_x6_f32, mbi_block_row_x7_f32, mbi_block_row_8x8_f32},
-    }, {
-        {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_5x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_5x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_6x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_x5_f32, mbi_block_column_6x6_f32, mbi_block_column_x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_7x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_7x7_f32, mbi_block_column_x8_f32},
-        {mbi_block_column_8x1_f32, mbi_block_column_x2_f32, mbi_block_column_x3_f32, mbi_block_column_x4_f32, mbi_block_column_x5_f32, mbi_block_column_x6_f32, mbi_block_column_x7_f32, mbi_block_column_8x8_f32},
-    },
-
-};
-
-MBI_INTERNAL mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
-  const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
-  return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-      ? mbi_block_kernels_f32[column_major][bsr->block_rows - 1] [bsr->block_cols - 1] : NULL;
-}
+#define MBI_BLOCK_KERNELS(T, S) \
+  MBI_BLOCK_SHAPES(MBI_BLOCK_LINE_KERNEL, MBI_BLOCK_SHAPE_KERNELS, T, S) \
+  MBI_BLOCK_SMALL(T, S) \
+  MBI_INTERNAL mbi_block_kernel_##S mbi_block_kernel_of_##S(int rows, int cols, \
+                                                            int by_columns) { \
+    if (rows > MBI_BLOCK_UNROLLED || cols > MBI_BLOCK_UNROLLED) { \
+      return NULL; \
+    } \
+    switch (rows * (MBI_BLOCK_UNROLLED + 1) + cols) { \
+      MBI_BLOCK_SHAPES(MBI_BLOCK_LINE_CASE, MBI_BLOCK_SHAPE_CASE, T, S) \
+    default: \
+      return mbi_block_small_##S; \
+    } \
+  }
+MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
 static void mbi_block_rows_f64(int rows, int cols, const double *v,
@@ -21317,17 +21294,16 @@ static void mbi_block_column_f64(const mbi_block_call_f64 *call,
   int r;
   for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
     const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
-    mbi_block_kernels_f64[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+    mbi_block_kernel_of_f64(part, 1, 0)(&call->bsr->view,
         call->step > 0 ? call->values + r : call->values,
-        call->step, call->x, at, end, part, sums + r);
+        call->step, call->x, at, end, sums + r);
   }
 }
 
 static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
     int64_t end, double *sums) {
   if (call->kernel != NULL) {
-    call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
-        at, end, call->bsr->view.block_rows, sums);
+    call->kernel(&call->bsr->view, call->values, call->step, call->x, at, end, sums);
   } else if (call->bsr->view.block_cols == 1) {
     mbi_block_column_f64(call, at, end, sums);
   } else {
@@ -21458,17 +21434,16 @@ static void mbi_block_column_f32(const mbi_block_call_f32 *call,
   int r;
   for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
     const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
-    mbi_block_kernels_f32[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+    mbi_block_kernel_of_f32(part, 1, 0)(&call->bsr->view,
         call->step > 0 ? call->values + r : call->values,
-        call->step, call->x, at, end, part, sums + r);
+        call->step, call->x, at, end, sums + r);
   }
 }
 
 static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
     int64_t end, float *sums) {
   if (call->kernel != NULL) {
-    call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
-        at, end, call->bsr->view.block_rows, sums);
+    call->kernel(&call->bsr->view, call->values, call->step, call->x, at, end, sums);
   } else if (call->bsr->view.block_cols == 1) {
     mbi_block_column_f32(call, at, end, sums);
   } else {
@@ -21809,7 +21784,8 @@ static void mbi_block_describe_f64(const merbit_plan *plan, const double *ones,
   call->values = plan->values != NULL ? (const double *)plan->values : ones;
   call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
   call->x = shift != 0 ? call->x - shift : call->x;
-  call->kernel = mbi_block_kernel_of_f64(bsr);
+  call->kernel = mbi_block_kernel_of_f64(
+      bsr->block_rows, bsr->block_cols, bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR);
   call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
   call->tasks = plan->tasks;
 }
@@ -21841,7 +21817,8 @@ static void mbi_block_describe_f32(const merbit_plan *plan, const float *ones,
   call->values = plan->values != NULL ? (const float *)plan->values : ones;
   call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
   call->x = shift != 0 ? call->x - shift : call->x;
-  call->kernel = mbi_block_kernel_of_f32(bsr);
+  call->kernel = mbi_block_kernel_of_f32(
+      bsr->block_rows, bsr->block_cols, bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR);
   call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
   call->tasks = plan->tasks;
 }

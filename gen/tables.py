@@ -337,18 +337,6 @@ def powers_of_five(first=-342, last=308):
     return rows
 
 
-def block_dot(cols, stride="s"):
-    """A row of a block times x0, x1, ..., summed as a balanced tree."""
-
-    def tree(first, last):
-        if last - first == 1:
-            return f"(v)[{first} * ({stride})] * x{first}"
-        middle = (first + last + 1) // 2
-        return f"({tree(first, middle)} + {tree(middle, last)})"
-
-    return tree(0, cols)
-
-
 def context():
     return dict(
         version=VERSION,
@@ -365,13 +353,6 @@ def context():
             dict(field=f, symbol=s, result=r, arguments=a) for f, s, r, a in NVRTC_FUNCTIONS
         ],
         powers_of_five=powers_of_five,
-        # Rows and columns of small blocks on the CPU, and the shapes whose rows are unrolled as well: small
-        # ones, squares, and single columns, of which a block with more rows is made.
-        unrolled=range(1, 9),
-        block_shapes=[
-            (r, c) for r in range(1, 9) for c in range(1, 9) if max(r, c) <= 4 or c == 1 or r == c
-        ],
-        block_dot=block_dot,
         # Instances of the host loops: offset type x value type.
         offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],
         float_types=FLOAT_TYPES,
