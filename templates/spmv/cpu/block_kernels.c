@@ -43,14 +43,17 @@
   static void mbi_block_##name(const merbit_view *bsr, const T *values, int64_t step,          \
                                const T *x, int64_t at, int64_t end, T *sums)
 
+/* clang-format off: it takes the macros that are statements for expressions */
 /* One shape R x C, whose rows are a values apart and whose columns b. */
 #define MBI_BLOCK_KERNEL(T, name, R, C, a, b)                                                  \
   MBI_BLOCK_HEAD(T, name) {                                                                    \
     const int32_t *col_ind = (const int32_t *)bsr->col_ind;                                    \
     const T *v = values + at * step;                                                           \
-    MBI_BLOCK_ROWS_##R(MBI_BLOCK_ZERO, T, C, a, b) for (; at < end; at++, v += step) {         \
+    MBI_BLOCK_ROWS_##R(MBI_BLOCK_ZERO, T, C, a, b)                                             \
+    for (; at < end; at++, v += step) {                                                        \
       const T *p = x + (int64_t)col_ind[at] * C;                                               \
-      MBI_BLOCK_X_##C(T) MBI_BLOCK_ROWS_##R(MBI_BLOCK_ADD, T, C, a, b)                         \
+      MBI_BLOCK_X_##C(T)                                                                       \
+      MBI_BLOCK_ROWS_##R(MBI_BLOCK_ADD, T, C, a, b)                                            \
     }                                                                                          \
     MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b)                                             \
   }
@@ -58,7 +61,8 @@
 /* Any shape of at most MBI_BLOCK_UNROLLED rows and columns, in the same order of additions. */
 #define MBI_BLOCK_WIDTH(T, C)                                                                  \
   case C: {                                                                                    \
-    MBI_BLOCK_X_##C(T) for (r = 0; r < rows; r++) {                                            \
+    MBI_BLOCK_X_##C(T)                                                                         \
+    for (r = 0; r < rows; r++) {                                                               \
       s[r] += MBI_BLOCK_DOT_##C(v + r * a, b);                                                 \
     }                                                                                          \
     break;                                                                                     \
@@ -90,22 +94,20 @@
 
 /* The shapes with a loop of their own: lines, in which both orders are one, and others. */
 #define MBI_BLOCK_SHAPES(LINE, SHAPE, T, S)                                                    \
-  LINE(T, S, 1, 1)                                                                             \
-  LINE(T, S, 1, 2)                                                                             \
-  LINE(T, S, 1, 3) LINE(T, S, 1, 4) LINE(T, S, 2, 1) LINE(T, S, 3, 1) LINE(T, S, 4, 1)         \
-      LINE(T, S, 5, 1) LINE(T, S, 6, 1) LINE(T, S, 7, 1) LINE(T, S, 8, 1) SHAPE(T, S, 2, 2)    \
-          SHAPE(T, S, 2, 3) SHAPE(T, S, 2, 4) SHAPE(T, S, 3, 2) SHAPE(T, S, 3, 3)              \
-              SHAPE(T, S, 3, 4) SHAPE(T, S, 4, 2) SHAPE(T, S, 4, 3) SHAPE(T, S, 4, 4)          \
-                  SHAPE(T, S, 5, 5) SHAPE(T, S, 6, 6) SHAPE(T, S, 7, 7) SHAPE(T, S, 8, 8)
+  LINE(T, S, 1, 1) LINE(T, S, 1, 2) LINE(T, S, 1, 3) LINE(T, S, 1, 4) LINE(T, S, 2, 1)         \
+  LINE(T, S, 3, 1) LINE(T, S, 4, 1) LINE(T, S, 5, 1) LINE(T, S, 6, 1) LINE(T, S, 7, 1)         \
+  LINE(T, S, 8, 1) SHAPE(T, S, 2, 2) SHAPE(T, S, 2, 3) SHAPE(T, S, 2, 4) SHAPE(T, S, 3, 2)     \
+  SHAPE(T, S, 3, 3) SHAPE(T, S, 3, 4) SHAPE(T, S, 4, 2) SHAPE(T, S, 4, 3) SHAPE(T, S, 4, 4)    \
+  SHAPE(T, S, 5, 5) SHAPE(T, S, 6, 6) SHAPE(T, S, 7, 7) SHAPE(T, S, 8, 8)
 #define MBI_BLOCK_LINE_KERNEL(T, S, R, C) MBI_BLOCK_KERNEL(T, row_##R##x##C##_##S, R, C, C, 1)
 #define MBI_BLOCK_SHAPE_KERNELS(T, S, R, C)                                                    \
   MBI_BLOCK_LINE_KERNEL(T, S, R, C)                                                            \
   MBI_BLOCK_KERNEL(T, column_##R##x##C##_##S, R, C, 1, R)
+#define MBI_BLOCK_KEY(R, C) ((R) * (MBI_BLOCK_UNROLLED + 1) + (C))
 #define MBI_BLOCK_LINE_CASE(T, S, R, C)                                                        \
-  case R *(MBI_BLOCK_UNROLLED + 1) + C:                                                        \
-    return mbi_block_row_##R##x##C##_##S;
+  case MBI_BLOCK_KEY(R, C): return mbi_block_row_##R##x##C##_##S;
 #define MBI_BLOCK_SHAPE_CASE(T, S, R, C)                                                       \
-  case R *(MBI_BLOCK_UNROLLED + 1) + C:                                                        \
+  case MBI_BLOCK_KEY(R, C):                                                                    \
     return by_columns ? mbi_block_column_##R##x##C##_##S : mbi_block_row_##R##x##C##_##S;
 
 /* mbi_block_kernel_of returns NULL for a shape that has more rows or columns. */
@@ -117,7 +119,7 @@
     if (rows > MBI_BLOCK_UNROLLED || cols > MBI_BLOCK_UNROLLED) {                              \
       return NULL;                                                                             \
     }                                                                                          \
-    switch (rows * (MBI_BLOCK_UNROLLED + 1) + cols) {                                          \
+    switch (MBI_BLOCK_KEY(rows, cols)) {                                                       \
       MBI_BLOCK_SHAPES(MBI_BLOCK_LINE_CASE, MBI_BLOCK_SHAPE_CASE, T, S)                        \
     default:                                                                                   \
       return mbi_block_small_##S;                                                              \
