@@ -29,8 +29,10 @@
 
 #if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#define MBI_NOINLINE __attribute__((noinline)) /* for loops that need the registers of others */
 #else
 #define MBI_PRINTF(at, first)
+#define MBI_NOINLINE
 #endif
 
 /* The linkage of functions that other sources call: static in merbit.h, a single translation
