@@ -86,9 +86,9 @@ static void mbi_graph_count_task(void *argument, int task) {
   int64_t v = mbi_share_rows(csr, graph->tasks, task), k;
   const int64_t last = mbi_share_rows(csr, graph->tasks, task + 1);
   for (; v < last; v++) {
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, v + 1) - csr->base;
+    const int64_t end = mbi_row_start(csr, v + 1);
     int64_t own = 0;
-    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, v) - csr->base; k < end; k++) {
+    for (k = mbi_row_start(csr, v); k < end; k++) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
         own++;
@@ -106,8 +106,8 @@ static void mbi_graph_scatter_task(void *argument, int task) {
   int64_t v = mbi_share_rows(csr, graph->tasks, task), k;
   const int64_t last = mbi_share_rows(csr, graph->tasks, task + 1);
   for (; v < last; v++) {
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, v + 1) - csr->base;
-    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, v) - csr->base; k < end; k++) {
+    const int64_t end = mbi_row_start(csr, v + 1);
+    for (k = mbi_row_start(csr, v); k < end; k++) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
         graph->columns[__atomic_sub_fetch(&graph->starts[v], 1, __ATOMIC_RELAXED)] =

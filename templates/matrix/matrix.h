@@ -149,6 +149,7 @@ MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view);
 MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view);
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i);
 MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index);
+MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row);
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task);
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count);
 MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry);
@@ -203,7 +204,6 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build);
 MBI_INTERNAL int mbi_block_inside(int64_t count, int size, int64_t block);
 MBI_INTERNAL int mbi_block_row_stride(const merbit_view *bsr);
 MBI_INTERNAL int mbi_block_column_stride(const merbit_view *bsr);
-MBI_INTERNAL int64_t mbi_block_start(const merbit_view *bsr, int64_t block_row);
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
                                              merbit_view *csr);
 /* matrix/blocks.c */

@@ -32,6 +32,11 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
+/* Returns the number of entries before a row, or of blocks before a block row. */
+MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row) {
+  return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
+}
+
 /* Returns the first item of `task` where `count` items are dealt to `tasks` evenly and in
  * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
@@ -50,7 +55,7 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
-    if (mbi_index_at(csr->row_ptr, csr->offset_type, middle + 1) - csr->base <= entry) {
+    if (mbi_row_start(csr, middle + 1) <= entry) {
       low = middle + 1;
     } else {
       high = middle;
