@@ -43,9 +43,9 @@ STORED_TYPES = FLOAT_TYPES + COMPLEX_TYPES + [dict(suffix="h16", c="uint16_t", z
 
 # Products beside those of FLOAT_TYPES: stored values, and the type of vectors, sums and scalars.
 MIXED_TYPES = [
-    dict(suffix="f16", c="uint16_t", sum="f32", s="float", load="mbi_f16_value"),
-    dict(suffix="bf16", c="uint16_t", sum="f32", s="float", load="mbi_bf16_value"),
-    dict(suffix="f32_f64", c="float", sum="f64", s="double", load="(double)"),
+    dict(suffix="f16", c="uint16_t", sum="f32", s="float"),
+    dict(suffix="bf16", c="uint16_t", sum="f32", s="float"),
+    dict(suffix="f32_f64", c="float", sum="f64", s="double"),
 ] + [dict(t, sum=t["suffix"], s=t["c"]) for t in COMPLEX_TYPES]
 
 
