@@ -13,7 +13,7 @@
 #include "solve_tasks.h"
 #include "startup.h"
 
-/* What was measured, where, when, and how it was asked for. */
+/* Writes a run's head: what was measured, where, when, and by which command. */
 static void bench_describe_run(merbit_context *context, const char *command, bench_json *json) {
   merbit_context_info info;
   char date[64] = "";

@@ -60,29 +60,32 @@ static void bench_add_block_products(bench_bench *b, const bench_request *reques
  * name. */
 static void bench_add_block_plans(bench_bench *b) {
   static const struct {
-    const char *name, *asked;         /* where --methods has this text */
-    int method, omega, tile, threads; /* tile: in quarters of the method's own */
-    int csr; /* blocks are made of it: 1 of the shape that is there, 2 of any */
-  } list[] = {{"bsr", "", MERBIT_METHOD_BSR, 0, 0, 0, 0},
-              {"bsr-csr", "", MERBIT_METHOD_BSR, 0, 0, 0, 1},
-              {"bsr-found", "bsr-found", MERBIT_METHOD_BSR, 0, 0, 0, 2},
-              {"tune-bsr-direct", "tune", MERBIT_METHOD_BSR, 1, 0, 0, 0},
-              {"tune-bsr-shuffle", "tune", MERBIT_METHOD_BSR, 2, 0, 0, 0},
-              {"tune-bsr-tile-half", "tune", MERBIT_METHOD_BSR, 0, 2, 0, 0},
-              {"tune-bsr-tile-2", "tune", MERBIT_METHOD_BSR, 0, 8, 0, 0},
-              {"tune-bsr-tile-4", "tune", MERBIT_METHOD_BSR, 0, 16, 0, 0},
-              {"tune-bsr-64", "tune", MERBIT_METHOD_BSR, 0, 0, 64, 0},
-              {"tune-bsr-256", "tune", MERBIT_METHOD_BSR, 0, 0, 256, 0},
-              {"bsr-rowmajor", "bsr-rowmajor", MERBIT_METHOD_BSR_ROW_MAJOR, 0, 0, 0, 0},
-              {"bsr-private", "bsr-private", MERBIT_METHOD_BSR_PRIVATE, 0, 0, 0, 0},
-              {"bsr-team", "bsr-team", MERBIT_METHOD_BSR_TEAM, 0, 0, 0, 0},
-              {"bsr-vector", "bsr-vector", MERBIT_METHOD_BSR_VECTOR, 0, 0, 0, 0}};
+    const char *name, *asked; /* where --methods has this text */
+    int method;
+    const char *tuning;
+    int tile, threads; /* tile: in quarters of the method's own */
+    int csr;           /* blocks are made of it: 1 of the shape that is there, 2 of any */
+  } list[] = {{"bsr", "", MERBIT_METHOD_BSR, NULL, 0, 0, 0},
+              {"bsr-csr", "", MERBIT_METHOD_BSR, NULL, 0, 0, 1},
+              {"bsr-found", "bsr-found", MERBIT_METHOD_BSR, NULL, 0, 0, 2},
+              {"tune-bsr-direct", "tune", MERBIT_METHOD_BSR, "shuffle=1", 0, 0, 0},
+              {"tune-bsr-shuffle", "tune", MERBIT_METHOD_BSR, "shuffle=2", 0, 0, 0},
+              {"tune-bsr-tile-half", "tune", MERBIT_METHOD_BSR, NULL, 2, 0, 0},
+              {"tune-bsr-tile-2", "tune", MERBIT_METHOD_BSR, NULL, 8, 0, 0},
+              {"tune-bsr-tile-4", "tune", MERBIT_METHOD_BSR, NULL, 16, 0, 0},
+              {"tune-bsr-64", "tune", MERBIT_METHOD_BSR, NULL, 0, 64, 0},
+              {"tune-bsr-256", "tune", MERBIT_METHOD_BSR, NULL, 0, 256, 0},
+              {"bsr-rowmajor", "bsr-rowmajor", MERBIT_METHOD_BSR_ROW_MAJOR, NULL, 0, 0, 0},
+              {"bsr-private", "bsr-private", MERBIT_METHOD_BSR_PRIVATE, NULL, 0, 0, 0},
+              {"bsr-team", "bsr-team", MERBIT_METHOD_BSR_TEAM, NULL, 0, 0, 0},
+              {"bsr-vector", "bsr-vector", MERBIT_METHOD_BSR_VECTOR, NULL, 0, 0, 0}};
   const bench_options *options = b->lab->options;
   int own = 0, together = 1;
   size_t i;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
     bench_request request;
     const int before = b->our_count;
+    char blocks[32];
     if (!bench_chosen(options->methods, list[i].name) ||
         strstr(options->methods, list[i].asked) == NULL || !bench_arrays_block(b)) {
       continue;
@@ -95,12 +98,13 @@ static void bench_add_block_plans(bench_bench *b) {
     request.desc.block_cols = list[i].csr == 1 ? b->arrays.blocks.width : 0;
     request.desc.method = (merbit_method)list[i].method;
     request.desc.unchecked = 1;
-    request.desc.omega = list[i].omega;
+    request.desc.tuning = list[i].tuning;
     request.desc.block_threads =
         list[i].threads != 0 ? list[i].threads : options->block_threads;
     if (list[i].tile != 0 && own > 0) {
       const int groups = own / together * list[i].tile / 4;
-      request.desc.sigma = (groups > 0 ? groups : 1) * together;
+      (void)snprintf(blocks, sizeof blocks, "blocks=%d", (groups > 0 ? groups : 1) * together);
+      request.desc.tuning = blocks;
     }
     bench_add_block_products(b, &request);
     if (i == 0 && b->our_count > before) {

@@ -55,7 +55,7 @@ static void bench_sort(int32_t *a, int64_t count, int64_t bound) {
   free(spare);
 }
 
-/* Of a sorted row. Returns how many are left. */
+/* Drops duplicates from a sorted row. Returns how many entries are left. */
 static int64_t bench_drop_duplicates(int32_t *a, int64_t count) {
   int64_t i, kept = count > 0;
   for (i = 1; i < count; i++) {

@@ -1,5 +1,5 @@
-/* What the GPU can do at most, measured in the same run: bytes copied and values gathered per
- * second; and from these the least time of a product. */
+/* Measures the GPU's limits in the same run as the products: bytes copied and values gathered
+ * per second. These give the least time of a product. */
 #ifndef BENCH_CEILINGS_H
 #define BENCH_CEILINGS_H
 #include "driver.h"
@@ -82,8 +82,9 @@ static void bench_copy_measure(bench_gpu *gpu, bench_ceilings *ceilings) {
   mbi_device_release(gpu->context, copy.target);
 }
 
-/* ---- Gathering ---------------------------------------------------------------------------
- * Every lane of a full GPU asks for values at places of its own, uniform in the vector, eight
+/* ---- Gathering --------------------------------------------------------------------------- */
+
+/* Every lane of a full GPU asks for values at places of its own, uniform in the vector, eight
  * at a time. Places come from a Weyl sequence and a multiplicative hash: a few instructions
  * each, so that they do not limit what L1 gives. */
 
@@ -185,7 +186,7 @@ static void bench_gather_measure_type(bench_gpu *gpu, int single, mbi_devptr x, 
   g.x = g.never = x;
   bench_merbit_check(gpu->context,
                      bench_gather_load(gpu->context, single, &module, &g.function));
-  /* As many threads as the GPU holds at once. */
+  /* The grid has as many threads as the GPU holds at once. */
   g.blocks = gpu->context->device.multiprocessors * (2048 / BENCH_GATHER_THREADS);
   g.rounds =
       (uint32_t)(BENCH_GATHER_TOTAL / ((int64_t)g.blocks * BENCH_GATHER_THREADS * 8) + 1);

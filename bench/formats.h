@@ -29,8 +29,9 @@ static double bench_layout_memory(const bench_layout *l, size_t size) {
          4.0 * (double)(l->block > 0 ? l->rows : l->rows / BENCH_SLICE + 1);
 }
 
-/* ---- Slices of 32 rows, each as wide as its longest row, column by column -------------------
- * Fill has column -1 and value 0, as cuSPARSE asks. */
+/* ---- Slices of 32 rows, each as wide as its longest row, column by column ---------------- */
+
+/* Fill has column -1 and value 0, as cuSPARSE asks. */
 
 /* Values that slices would store. */
 static int64_t bench_sliced_size(const bench_matrix *m) {
@@ -94,7 +95,7 @@ static void bench_sliced_create(const bench_problem *p, bench_layout *l) {
   }
 }
 
-/* ---- Blocks, row by row inside ---------------------------------------------------- */
+/* ---- Blocks, row by row inside ----------------------------------------------------------- */
 
 /* The block columns of a row of blocks, ascending; `list` holds as many as there are nonzeros.
  * Returns how many are left. */

@@ -5,8 +5,9 @@
 #include "builders.h"
 #include <math.h>
 
-/* ---- road -----------------------------------------------------------------------------------
- * Symmetric, mean degree 2.4, degrees 1 to 8. Vertices are crossings on a grid. Of two
+/* ---- road -------------------------------------------------------------------------------- */
+
+/* Symmetric, mean degree 2.4, degrees 1 to 8. Vertices are crossings on a grid. Of two
  * neighbours in a row, an even one is always joined to the next, an odd one with probability
  * 0.5; neighbours in a column with 0.35; each diagonal with 0.05: 1 + 0.5 + 2 * 0.35 + 4 * 0.05
  * = 2.4. Numbering: cells of 64 x 64 vertices (smaller where there are few) along a Hilbert
@@ -73,8 +74,8 @@ static inline int64_t road_vertex(const road *r, int64_t x, int64_t y) {
                                 (uint64_t)((y & mask) << r->cell_bits | (x & mask)));
 }
 
-/* Whether a street leaves (x, y) towards +x (0), +y (1), +x+y (2), or joins (x+1, y) and (x,
- * y+1) (3). */
+/* Returns whether a street leaves (x, y) towards +x (0), +y (1), +x+y (2), or joins (x+1, y)
+ * and (x, y+1) (3). */
 static inline int road_has(const road *r, int64_t x, int64_t y, int direction) {
   const uint64_t place = ((uint64_t)x & 0x7fffffff) << 33 | ((uint64_t)y & 0x7fffffff) << 2;
   const double chance = direction == 0   ? ROAD_ODD
@@ -131,8 +132,9 @@ static void bench_generate_road(bench_matrix *m, int64_t nnz, uint64_t seed) {
   bench_build_rows(m, road_row, &r);
 }
 
-/* ---- rmat -----------------------------------------------------------------------------------
- * Directed, 2^scale vertices with their natural labels, scale the nearest to nnz / 15.5
+/* ---- rmat -------------------------------------------------------------------------------- */
+
+/* Directed, 2^scale vertices with their natural labels, scale the nearest to nnz / 15.5
  * vertices; Graph500's quadrant probabilities a 0.57, b 0.19, c 0.19 (D. Chakrabarti and
  * others, R-MAT, SDM 2004), without noise. Duplicates are dropped; the number of edges drawn
  * makes up for them. 65.2M nonzeros: scale 22. */
@@ -200,8 +202,9 @@ static void bench_generate_rmat_permuted(bench_matrix *m, int64_t nnz, uint64_t 
   rmat_generate(m, nnz, seed, rmat_permuted_edge);
 }
 
-/* ---- star -----------------------------------------------------------------------------------
- * Symmetric, a tree of nnz / 2 vertices like the packet traces mawi of the SuiteSparse
+/* ---- star -------------------------------------------------------------------------------- */
+
+/* Symmetric, a tree of nnz / 2 vertices like the packet traces mawi of the SuiteSparse
  * collection: five hubs that 50, 10, 5, 3 and 2% of all vertices hang on; the other 30% hang on
  * one of the n / 8 middle vertices, more on the first of these (place u * u of them, u
  * uniform). The rest are leaves, so that most rows have one nonzero. Labels are permuted at

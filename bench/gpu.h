@@ -142,7 +142,8 @@ static void bench_describe_auto(const bench_bench *b) {
   }
 }
 
-/* What a reordering costs, in products, and after how many it has paid beside AUTO's plan. */
+/* Writes the cost of each reordering, in products, and the number of products after which it
+ * has paid, compared with AUTO's plan. */
 static void bench_describe_orders(const bench_bench *b) {
   const int chosen = bench_named(b->cases, b->case_count, "auto");
   int i;

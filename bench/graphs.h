@@ -4,8 +4,9 @@
 #include "builders.h"
 #include <math.h>
 
-/* ---- kmer -----------------------------------------------------------------------------------
- * Symmetric, like the de Bruijn graphs of genomes: nnz / 2.076 vertices in paths of 500 on
+/* ---- kmer -------------------------------------------------------------------------------- */
+
+/* Symmetric, like the de Bruijn graphs of genomes: nnz / 2.076 vertices in paths of 500 on
  * average (an edge to the next vertex is missing once in 500). Repeats join paths: the vertices
  * are paired at random, and 8% of the pairs are edges. Degrees 0 to 3, mean 2.076. Labels are
  * permuted at random, as sorting or hashing k-mers does. */
@@ -59,8 +60,9 @@ static void bench_generate_kmer(bench_matrix *m, int64_t nnz, uint64_t seed) {
   bench_build_rows(m, kmer_row, &k);
 }
 
-/* ---- web ------------------------------------------------------------------------------------
- * Directed, nnz / 17.9 pages (143.5M nonzeros: 8.0M) in the order of their addresses: hosts one
+/* ---- web --------------------------------------------------------------------------------- */
+
+/* Directed, nnz / 17.9 pages (143.5M nonzeros: 8.0M) in the order of their addresses: hosts one
  * after the other, their sizes Pareto with exponent 1.1 from 16 pages on, at most a fiftieth of
  * all. A tenth of the pages have no links; the others' numbers are Pareto with exponent 1.75,
  * at most BENCH_ROW_MOST. Of the links 30% go to neighbours up to 32 pages away, 55% to pages

@@ -8,7 +8,7 @@ typedef struct bench_half { /* arrays of a view */
   void *values;
 } bench_half;
 
-/* Whether row `row` has a column, and where. */
+/* Returns the place of a column in row `row`, or -1 if the row lacks it. */
 static int64_t bench_half_find(const bench_matrix *m, int64_t row, int32_t column) {
   int64_t low = m->row_ptr[row], high = m->row_ptr[row + 1];
   while (low < high) {

@@ -161,7 +161,7 @@ static bench_case *bench_many_case(bench_bench *b, const char *name, bench_many 
 }
 
 static void bench_many_add(bench_bench *b, bench_several *s, const char *variant, int by_rows,
-                           int words, int unroll, int threads) {
+                           int run, int unroll, int threads) {
   const bench_problem *p = b->arrays.problem;
   merbit_context *context = b->lab->gpu.context;
   const merbit_view view = bench_device_view(&b->arrays);
@@ -169,7 +169,7 @@ static void bench_many_add(bench_bench *b, bench_several *s, const char *variant
   bench_case *c;
   merbit_plan_desc desc;
   merbit_plan_info info;
-  char name[64], message[MERBIT_MESSAGE_SIZE];
+  char name[64], tuning[48], message[MERBIT_MESSAGE_SIZE];
   int i;
   (void)snprintf(name, sizeof name, "many-%d%s", b->lab->options->vectors, variant);
   if (!bench_chosen(b->lab->options->methods, name)) {
@@ -179,8 +179,11 @@ static void bench_many_add(bench_bench *b, bench_several *s, const char *variant
   memset(&desc, 0, sizeof desc);
   desc.vectors = m->vectors;
   desc.vector_order = by_rows ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
-  desc.sigma = words;
-  desc.omega = unroll;
+  (void)snprintf(tuning, sizeof tuning, "run=%d unroll=%d", run, unroll);
+  if (run != 0 || unroll != 0) {
+    desc.method = MERBIT_METHOD_MANY;
+    desc.tuning = tuning;
+  }
   desc.block_threads = threads;
   for (i = 0; i < 2; i++) { /* the second with a warm cache */
     const double start = mbi_seconds();

@@ -147,7 +147,7 @@ static void bench_fill_values(bench_matrix *m, uint64_t seed) {
   }
 }
 
-/* As they are, or made anew. */
+/* The values: as the generator made them, or replaced. */
 enum {
   BENCH_VALUES_GENERAL,
   BENCH_VALUES_EQUAL,

@@ -4,8 +4,9 @@
 #include "builders.h"
 #include <math.h>
 
-/* ---- fem ------------------------------------------------------------------------------------
- * Symmetric, the nodes of an irregular mesh of tetrahedra: a box of cubes, each node joined to
+/* ---- fem --------------------------------------------------------------------------------- */
+
+/* Symmetric, the nodes of an irregular mesh of tetrahedra: a box of cubes, each node joined to
  * itself, to its 6 neighbours, over every square by one of the two diagonals, in every cube by
  * one of the four, both at random, and along half of the double edges, as where fine and coarse
  * elements meet: about 18 a row, from 7 to 30. Numbering: cells of 8^3 nodes (smaller where
@@ -45,7 +46,8 @@ static inline void fem_point(const fem *f, int64_t node, int64_t *at) {
   at[2] = cell / f->side / f->side << f->bits | place >> 2 * f->bits;
 }
 
-/* Whether an edge leads from `at` by `step`: asked with the same numbers from both ends. */
+/* Returns whether an edge leads from `at` by `step`. Both ends of the edge get the same
+ * answer. */
 static inline int fem_has(const fem *f, const int64_t *at, const int *step) {
   uint64_t place = 0, choice;
   int moved = 0, doubled = -1, i;
@@ -121,8 +123,9 @@ static void bench_generate_fem(bench_matrix *m, int64_t nnz, uint64_t seed) {
   bench_build_rows(m, fem_row, &f);
 }
 
-/* ---- band5 ----------------------------------------------------------------------------------
- * Dense blocks of 5 x 5, about 15 in each row of blocks: the diagonal, 12 within 16 places of
+/* ---- band5 ------------------------------------------------------------------------------- */
+
+/* Dense blocks of 5 x 5, about 15 in each row of blocks: the diagonal, 12 within 16 places of
  * it, 3 anywhere; blocks met twice count once. */
 #define BAND5_NEAR 12
 #define BAND5_FAR 3
@@ -168,8 +171,9 @@ static void bench_generate_band5(bench_matrix *m, int64_t nnz, uint64_t seed) {
   bench_build_rows(m, band5_row, &b);
 }
 
-/* ---- circuit --------------------------------------------------------------------------------
- * Symmetric in structure, nnz / 5 nodes, a full diagonal. Each node has two devices: one to a
+/* ---- circuit ----------------------------------------------------------------------------- */
+
+/* Symmetric in structure, nnz / 5 nodes, a full diagonal. Each node has two devices: one to a
  * node up to 16 places on; the other, in 16 of 100 nodes, to one of six nets, supplies and
  * clocks, that 5, 4, 3, 2, 1 and 1% of all nodes hang on, in 20 to a node anywhere, else to one
  * up to 256 places on. Six rows and columns are therefore dense, the others short. */
@@ -217,8 +221,9 @@ static void bench_generate_circuit(bench_matrix *m, int64_t nnz, uint64_t seed) 
   bench_build_edges(m, circuit_edge, &c, 3 * c.nodes, 1);
 }
 
-/* ---- lp -------------------------------------------------------------------------------------
- * The constraints of a linear program: nnz / 5 variables (columns), a fifth as many constraints
+/* ---- lp ---------------------------------------------------------------------------------- */
+
+/* The constraints of a linear program: nnz / 5 variables (columns), a fifth as many constraints
  * (rows). A variable has 5 entries, but a third of them move to a variable up to 500 places on,
  * so that numbers vary. Of the entries 60% lie within 64 rows of the staircase through the
  * matrix, 30% in any row, more in the first (place u^2), 10% in a thousandth of the rows, the

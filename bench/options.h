@@ -13,9 +13,11 @@ typedef struct bench_options {
   int max_iterations;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
-  int values;        /* what they become: one of bench_value_kinds */
-  int vectors;       /* of products of several */
-  int block_threads; /* of merbit's products; 0: the library's choice */
+  int omega;          /* of MERBIT; 0: the library's choice */
+  const char *tuning; /* of the other methods; NULL: the library's choice */
+  int values;         /* what they become: one of bench_value_kinds */
+  int vectors;        /* of products of several */
+  int block_threads;  /* of merbit's products; 0: the library's choice */
   int rounds, threads;
   merbit_side side;
   const char *startup; /* hidden: the child of the start-up measurement */
@@ -104,7 +106,10 @@ static void bench_help(void) {
       "                    default spd for cg, ones and flow for bicgstab\n"
       "  --tolerance T     of solvers on ||b - A x|| / ||b||; 1e-10, in f32 1e-5, by default\n"
       "  --max-iterations N of solvers; 2000 by default, of ranks 1000\n"
-      "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
+      "  --sigma LIST      of merbit's steps per lane; 7,14,28 by default\n"
+      "  --omega N         of merbit's lanes per tile; 32 by default\n"
+      "  --tuning TEXT     sizes of scan, merge, ... cb as plan_desc.tuning takes them, as\n"
+      "                    \"steps=8\"; methods without these names are left out\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"
       "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
       "  --side SIDE       auto (default), cuda or cpu\n"
@@ -206,6 +211,10 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->methods = value;
   } else if (strcmp(option, "--sigma") == 0) {
     bench_option_sigma(o, value);
+  } else if (strcmp(option, "--omega") == 0) {
+    o->omega = bench_option_integer(option, value, 8, 32);
+  } else if (strcmp(option, "--tuning") == 0) {
+    o->tuning = value;
   } else if (strcmp(option, "--values") == 0) {
     bench_option_values(o, value);
   } else if (strcmp(option, "--block-threads") == 0) {

@@ -208,6 +208,7 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
   memset(&request, 0, sizeof request);
   request.desc.method = MERBIT_METHOD_MERBIT;
   request.desc.sigma = sigma;
+  request.desc.omega = b->lab->options->omega;
   request.desc.block_threads = b->lab->options->block_threads;
   request.desc.unchecked = 1;
   request.name = name;
@@ -228,21 +229,20 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
  * named. */
 static void bench_add_merge_variants(bench_bench *b) {
   static const struct {
-    const char *name;
-    int sigma, omega, threads;
-  } list[] = {{"tune-merge-r1", 0, 1, 0},     {"tune-merge-r2", 0, 2, 0},
-              {"tune-merge-r4", 0, 4, 0},     {"tune-merge-r8", 0, 8, 0},
-              {"tune-merge-s4", 4, 0, 0},     {"tune-merge-s12", 12, 0, 0},
-              {"tune-merge-s16", 16, 0, 0},   {"tune-merge-t64", 0, 0, 64},
-              {"tune-merge-t128", 0, 0, 128}, {"tune-merge-t512", 0, 0, 512}};
+    const char *name, *tuning;
+    int threads;
+  } list[] = {{"tune-merge-r1", "rounds=1", 0},  {"tune-merge-r2", "rounds=2", 0},
+              {"tune-merge-r4", "rounds=4", 0},  {"tune-merge-r8", "rounds=8", 0},
+              {"tune-merge-s4", "steps=4", 0},   {"tune-merge-s12", "steps=12", 0},
+              {"tune-merge-s16", "steps=16", 0}, {"tune-merge-t64", NULL, 64},
+              {"tune-merge-t128", NULL, 128},    {"tune-merge-t512", NULL, 512}};
   size_t i;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
     bench_request request;
     memset(&request, 0, sizeof request);
     request.name = list[i].name;
     request.desc.method = MERBIT_METHOD_MERGE;
-    request.desc.sigma = list[i].sigma;
-    request.desc.omega = list[i].omega;
+    request.desc.tuning = list[i].tuning;
     request.desc.block_threads = list[i].threads;
     request.desc.unchecked = 1;
     if (strstr(b->lab->options->methods, "tune") != NULL) {
@@ -251,7 +251,7 @@ static void bench_add_merge_variants(bench_bench *b) {
   }
 }
 
-/* What a user gets from a plan that holds an order, where it is asked for by name. */
+/* Adds cases that multiply by plans with a named reordering. */
 static void bench_add_orders(bench_bench *b) {
   static const struct {
     const char *name;
@@ -286,30 +286,29 @@ static void bench_add_transpose(bench_bench *b) {
 }
 
 /* auto: what a user gets without asking for anything, the arrays checked. light: the same for
- * one product. Then each method with its own choice of constants. */
+ * one product. Then each method with its own choice of constants, or those of --tuning. */
 static void bench_add_plans(bench_bench *b) {
   static const struct {
     const char *name;
     merbit_method method;
     int expected_calls;
-    double aggregate; /* from here on of CB, but for the first only where it is named */
-    int coo_max, csr_max, sigma;
-  } list[] = {{"auto", MERBIT_METHOD_AUTO, 0, 0, 0, 0, 0},
-              {"light", MERBIT_METHOD_AUTO, 1, 0, 0, 0, 0},
-              {"scan", MERBIT_METHOD_SCAN, 0, 0, 0, 0, 0},
-              {"merge", MERBIT_METHOD_MERGE, 0, 0, 0, 0, 0},
-              {"rows", MERBIT_METHOD_ROWS, 0, 0, 0, 0, 0},
-              {"sliced", MERBIT_METHOD_SLICED, 0, 0, 0, 0, 0},
-              {"binned", MERBIT_METHOD_BINNED, 0, 0, 0, 0, 0},
-              {"hubs", MERBIT_METHOD_HUBS, 0, 0, 0, 0, 0},
-              {"cb", MERBIT_METHOD_CB, 0, 0, 0, 0, 0},
-              {"cb-listed", MERBIT_METHOD_CB, 0, 1e-9, 0, 0, 0},
-              {"cb-plain", MERBIT_METHOD_CB, 0, 1, 0, 0, 0},
-              {"cb-coo20", MERBIT_METHOD_CB, 0, 0, 20, 0, 0},
-              {"cb-dense64", MERBIT_METHOD_CB, 0, 0, 0, 64, 0},
-              {"cb-dense200", MERBIT_METHOD_CB, 0, 0, 0, 200, 0},
-              {"cb-s64", MERBIT_METHOD_CB, 0, 0, 0, 0, 64},
-              {"cb-s256", MERBIT_METHOD_CB, 0, 0, 0, 0, 256}};
+    const char *tuning; /* those with one only where they are named */
+  } list[] = {{"auto", MERBIT_METHOD_AUTO, 0, NULL},
+              {"light", MERBIT_METHOD_AUTO, 1, NULL},
+              {"scan", MERBIT_METHOD_SCAN, 0, NULL},
+              {"merge", MERBIT_METHOD_MERGE, 0, NULL},
+              {"rows", MERBIT_METHOD_ROWS, 0, NULL},
+              {"sliced", MERBIT_METHOD_SLICED, 0, NULL},
+              {"binned", MERBIT_METHOD_BINNED, 0, NULL},
+              {"hubs", MERBIT_METHOD_HUBS, 0, NULL},
+              {"cb", MERBIT_METHOD_CB, 0, NULL},
+              {"cb-listed", MERBIT_METHOD_CB, 0, "aggregate=1e-9"},
+              {"cb-plain", MERBIT_METHOD_CB, 0, "aggregate=1"},
+              {"cb-coo20", MERBIT_METHOD_CB, 0, "coo_max=20"},
+              {"cb-dense64", MERBIT_METHOD_CB, 0, "csr_max=64"},
+              {"cb-dense200", MERBIT_METHOD_CB, 0, "csr_max=200"},
+              {"cb-s64", MERBIT_METHOD_CB, 0, "steps=64"},
+              {"cb-s256", MERBIT_METHOD_CB, 0, "steps=256"}};
   size_t i;
   int k;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
@@ -319,16 +318,16 @@ static void bench_add_plans(bench_bench *b) {
     request.cold = i == 0;
     request.desc.method = list[i].method;
     request.desc.expected_calls = list[i].expected_calls;
-    request.desc.cb_aggregate = list[i].aggregate;
-    request.desc.cb_coo_max = list[i].coo_max;
-    request.desc.cb_csr_max = list[i].csr_max;
-    request.desc.sigma = list[i].sigma;
-    if (strchr(request.name, '-') != NULL && strcmp(b->lab->options->methods, "all") == 0) {
+    request.desc.tuning = list[i].tuning;
+    if (list[i].tuning != NULL && strcmp(b->lab->options->methods, "all") == 0) {
       continue;
     }
     if (list[i].method != MERBIT_METHOD_AUTO) {
       request.desc.block_threads = b->lab->options->block_threads;
       request.desc.unchecked = 1;
+      if (list[i].tuning == NULL) {
+        request.desc.tuning = b->lab->options->tuning;
+      }
     }
     bench_add_products(b, &request);
   }

@@ -1,4 +1,5 @@
-/* What --solve runs on each input: the systems made, sent to the GPU, solved by all, told. */
+/* Runs --solve on each input: makes the systems, copies them to the GPU, lets every solver
+ * solve them and writes the results. */
 #ifndef BENCH_SOLVE_TASKS_H
 #define BENCH_SOLVE_TASKS_H
 #include "solve_tables.h"

@@ -1,5 +1,5 @@
-/* What the first product costs, with an empty and with a warm cubin cache, in this process and
- * in a fresh one; and whether a product can be captured in a CUDA graph. */
+/* Measures the first product, with an empty and with a warm cubin cache, in this process and in
+ * a fresh one; and tests whether a product can be captured in a CUDA graph. */
 #ifndef BENCH_STARTUP_H
 #define BENCH_STARTUP_H
 #include "directory.h"

@@ -9,29 +9,29 @@ static void bench_add_study_plans(bench_bench *b) {
   static const struct {
     const char *name;
     merbit_method method;
-    int sigma, omega, threads;
-  } list[] = {{"warp-rows", MERBIT_METHOD_ROWS, 0, 32, 0},
-              {"warp-loop", MERBIT_METHOD_WARP_LOOP, 0, 0, 0},
-              {"warp-tiled", MERBIT_METHOD_WARP_TILED, 0, 0, 0},
-              {"nonzero-split", MERBIT_METHOD_NONZERO_SPLIT, 0, 0, 0},
-              {"path-walk", MERBIT_METHOD_PATH_WALK, 0, 0, 0},
-              {"tune-loop-l4", MERBIT_METHOD_WARP_LOOP, 0, 4, 0},
-              {"tune-loop-l4-r8", MERBIT_METHOD_WARP_LOOP, 8, 4, 0},
-              {"tune-loop-r8", MERBIT_METHOD_WARP_LOOP, 8, 0, 0},
-              {"tune-tiled-r4", MERBIT_METHOD_WARP_TILED, 0, 4, 512},
-              {"tune-tiled-w4096-r4", MERBIT_METHOD_WARP_TILED, 4096, 4, 1024},
-              {"tune-split-s11", MERBIT_METHOD_NONZERO_SPLIT, 11, 0, 0},
-              {"tune-split-t128", MERBIT_METHOD_NONZERO_SPLIT, 0, 0, 128},
-              {"tune-path-s11", MERBIT_METHOD_PATH_WALK, 11, 0, 0},
-              {"tune-path-t128", MERBIT_METHOD_PATH_WALK, 0, 0, 128}};
+    const char *tuning;
+    int threads;
+  } list[] = {{"warp-rows", MERBIT_METHOD_ROWS, "lanes=32", 0},
+              {"warp-loop", MERBIT_METHOD_WARP_LOOP, NULL, 0},
+              {"warp-tiled", MERBIT_METHOD_WARP_TILED, NULL, 0},
+              {"nonzero-split", MERBIT_METHOD_NONZERO_SPLIT, NULL, 0},
+              {"path-walk", MERBIT_METHOD_PATH_WALK, NULL, 0},
+              {"tune-loop-l4", MERBIT_METHOD_WARP_LOOP, "lanes=4", 0},
+              {"tune-loop-l4-r8", MERBIT_METHOD_WARP_LOOP, "rows=8 lanes=4", 0},
+              {"tune-loop-r8", MERBIT_METHOD_WARP_LOOP, "rows=8", 0},
+              {"tune-tiled-r4", MERBIT_METHOD_WARP_TILED, "rows=4", 512},
+              {"tune-tiled-w4096-r4", MERBIT_METHOD_WARP_TILED, "columns=4096 rows=4", 1024},
+              {"tune-split-s11", MERBIT_METHOD_NONZERO_SPLIT, "steps=11", 0},
+              {"tune-split-t128", MERBIT_METHOD_NONZERO_SPLIT, NULL, 128},
+              {"tune-path-s11", MERBIT_METHOD_PATH_WALK, "steps=11", 0},
+              {"tune-path-t128", MERBIT_METHOD_PATH_WALK, NULL, 128}};
   size_t i;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
     bench_request request;
     memset(&request, 0, sizeof request);
     request.name = list[i].name;
     request.desc.method = list[i].method;
-    request.desc.sigma = list[i].sigma;
-    request.desc.omega = list[i].omega;
+    request.desc.tuning = list[i].tuning;
     request.desc.block_threads =
         list[i].threads != 0 ? list[i].threads : b->lab->options->block_threads;
     request.desc.unchecked = 1;

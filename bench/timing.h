@@ -55,7 +55,8 @@ static int bench_by_size(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* Of ascending samples, between the two nearest: share 0.5 is the median. */
+/* Returns a quantile of ascending samples, interpolated between the two nearest: share 0.5 is
+ * the median. */
 static double bench_quantile(const double *sorted, int count, double share) {
   const double at = share * (count - 1);
   const int below = (int)at;
@@ -142,7 +143,8 @@ static double bench_paired_ratio(const bench_case *over, const bench_case *under
   return bench_median(ratios, rounds);
 }
 
-/* Of the limit, at most 100; 0 where it is not known. */
+/* Returns the percentage of the limit that a case reaches, at most 100; 0 if the limit is
+ * unknown. */
 static double bench_percent(const bench_case *c) {
   const double percent = 100.0 * c->limit / c->median;
   return percent < 100.0 ? percent : 100.0;
@@ -168,8 +170,8 @@ static int bench_best(const bench_case *cases, int count, bench_kind kind, int r
   return best;
 }
 
-/* What case i is compared with: the best rival of its kind, or the product of a TILE build; -1:
- * nothing. */
+/* Returns the case with which case i is compared: the best rival of its kind, or the product of
+ * a TILE build; -1 if there is none. */
 static int bench_basis(const bench_case *cases, int count, int i) {
   return cases[i].kind == BENCH_TILE ? cases[i].of : bench_best(cases, count, cases[i].kind, 1);
 }
@@ -192,7 +194,7 @@ static double bench_vector_bytes(const bench_problem *p, bench_kind kind) {
          (kind == BENCH_GENERAL ? 2.0 : 1.0) * size * (double)p->m->rows;
 }
 
-/* Of the arrays of a CSR. */
+/* Returns the bytes of a CSR's arrays. */
 static double bench_csr_memory(const bench_problem *p) {
   return 4.0 * (double)(p->m->rows + 1) + (double)p->m->nnz * (4.0 + (double)p->size);
 }

@@ -176,7 +176,7 @@ static void bench_typed_plan(bench_typed *t, const char *name, merbit_method met
   (void)merbit_plan_describe(call->plan, c->about, sizeof c->about);
 }
 
-/* Of the algorithm at `place` of the list; 0 where cuSPARSE refuses. */
+/* Prepares the algorithm at `place` of the list. Returns 0 if cuSPARSE refuses it. */
 static int bench_typed_rival(bench_typed *t, int place, bench_typed_call *call) {
   const bench_cusparse *s = &t->lab->cusparse;
   const bench_matrix *m = t->m;

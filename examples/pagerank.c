@@ -54,7 +54,7 @@ static int solve_progress(void *user, int iteration, double change, double secon
   return 0;
 }
 
-/* What the library says went wrong. */
+/* Prints the library's error message. */
 static int fail(job *j, const char *what) {
   char message[MERBIT_MESSAGE_SIZE];
   progress("");

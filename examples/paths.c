@@ -36,7 +36,7 @@ typedef struct job { /* what has to be released at the end */
   double *distances, *levels, *now, *before;
 } job;
 
-/* What the library says went wrong. */
+/* Prints the library's error message. */
 static int fail(job *j, const char *what) {
   char message[MERBIT_MESSAGE_SIZE];
   (void)merbit_last_error(j->context, message, sizeof message);

@@ -43,7 +43,7 @@ static int progress(void *user, int iteration, double residual, double seconds) 
   return 0; /* anything else would cancel */
 }
 
-/* Whether Jacobi can divide by the diagonal. */
+/* Returns whether each row has a nonzero diagonal entry, so that Jacobi can divide by it. */
 static int full_diagonal(const merbit_view *view) {
   const int32_t *row_ptr = (const int32_t *)view->row_ptr;
   const int32_t *col_ind = (const int32_t *)view->col_ind;

@@ -32,6 +32,7 @@ INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
 TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n]*)|/\*.*?\*/|//[^\n]*', re.S)
+ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
 
@@ -163,6 +164,8 @@ class Generator:
 
     def include(self, match):
         name = match.group(1)
+        if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
+            return re.sub(r"\A(//.*\n)+", "", self.text(name))
         if name.endswith(".cuh"):  # the same text for the CPU, once for each type
             return self.expand(self.text(name))
         if name in self.included or (name.startswith("spmv/study/") and not self.study):
@@ -186,7 +189,7 @@ class Generator:
         self.kernels[name] = dict(symbol=symbol)
         chunks, current = [], []
         size = 0
-        lines = re.findall(r"[^\n]*\n+", source)
+        lines = [part for line in re.findall(r"[^\n]*\n+", source) for part in self.parts(line)]
         while lines:
             line = lines.pop(0)
             while lines and len(self.escape(line + lines[0])) <= WIDTH:
@@ -202,9 +205,29 @@ class Generator:
         return f"static const char *const {symbol}[] = {{\n{body},\nNULL}};\n"
 
     def kernel_source(self, name):
-        """A kernel's text without comments and indentation; its lines keep their numbers."""
+        """A kernel's text without comments and indentation, with the structs that it takes in the line of their
+        #include; lines keep their numbers."""
         text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
+        text = ARGUMENTS.sub(lambda match: self.structs(match.group(1)), text)
         return "".join(PADDING.sub(r" \\", line.strip()) + "\n" for line in text.rstrip().split("\n"))
+
+    def structs(self, name):
+        """The text of a file of arguments as one line."""
+        line = " ".join(self.kernel_source(name).split())
+        if "#" in line:
+            raise SystemExit(f"{name}: a preprocessor line, where only structs belong")
+        return line
+
+    def parts(self, line):
+        """A line in parts that fit a line of the header."""
+        if len(self.escape(line)) <= COLUMNS + 4:
+            return [line]
+        found = [""]
+        for word in re.findall(r"\S+\s*", line):
+            if len(self.escape(found[-1] + word)) > WIDTH:
+                found.append("")
+            found[-1] += word
+        return found
 
     @staticmethod
     def escape(line):
@@ -216,7 +239,7 @@ class Generator:
     def kernel_hash(self):
         """Changes whenever any embedded kernel text does: part of the cubin cache's key."""
         digest = hashlib.sha256()
-        names = tables.KERNEL_FILES + (tables.STUDY_KERNEL_FILES if self.study else [])
+        names = tables.kernel_files(study=False) + (tables.kernel_files(study=True) if self.study else [])
         for name in sorted(names):
             digest.update(f"{name}\0{self.kernel_source(name)}\0".encode())
         return digest.hexdigest()

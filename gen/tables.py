@@ -1,4 +1,5 @@
 """The enumerations that Jinja2 expands when merbit.h is generated."""
+import pathlib
 import re
 
 VERSION = (0, 1, 0)
@@ -206,142 +207,124 @@ def epilogues():
     ]
 
 
-# Texts that NVRTC may include, and those that only methods for comparison need.
-KERNEL_FILES = [
-    "jit/device.cuh",
-    "jit/complex.cuh",
-    "jit/functions.cuh",
-    "spmv/shared/algebra.cuh",
-    "spmv/shared/semiring.cuh",
-    "spmv/shared/values_arguments.cuh",
-    "spmv/shared/values.cuh",
-    "spmv/shared/epilogue_arguments.cuh",
-    "spmv/shared/epilogue.cu",
-    "spmv/stages/value_forms_arguments.cuh",
-    "spmv/stages/value_forms.cuh",
-    "spmv/shared/device_csr_arguments.cuh",
-    "spmv/shared/device_csr.cu",
-    "spmv/gpu/merbit/tile_arguments.cuh",
-    "spmv/gpu/merbit/tile.cuh",
-    "spmv/gpu/merbit/merbit_arguments.cuh",
-    "spmv/gpu/merbit/merbit.cu",
-    "spmv/shared/nonempty_rows.cuh",
-    "spmv/shared/fixup.cuh",
-    "spmv/gpu/scan/tile.cuh",
-    "spmv/gpu/scan/products.cuh",
-    "spmv/gpu/scan/build_arguments.cuh",
-    "spmv/gpu/scan/build.cuh",
-    "spmv/gpu/scan/fixup_arguments.cuh",
-    "spmv/gpu/scan/fixup.cuh",
-    "spmv/gpu/scan/scan_arguments.cuh",
-    "spmv/gpu/scan/scan.cu",
-    "spmv/gpu/scan/whole_arguments.cuh",
-    "spmv/gpu/scan/whole.cu",
-    "spmv/gpu/merge/path.cuh",
-    "spmv/gpu/merge/tile.cuh",
-    "spmv/gpu/merge/arguments.cuh",
-    "spmv/gpu/merge/merge.cu",
-    "spmv/gpu/binned/build_arguments.cuh",
-    "spmv/gpu/binned/build.cuh",
-    "spmv/gpu/binned/binned_arguments.cuh",
-    "spmv/gpu/binned/binned.cu",
-    "spmv/gpu/hubs/build_arguments.cuh",
-    "spmv/gpu/hubs/build.cuh",
-    "spmv/gpu/hubs/hubs_arguments.cuh",
-    "spmv/gpu/hubs/hubs.cu",
-    "spmv/stages/full_blocks_arguments.cuh",
-    "spmv/stages/full_blocks.cu",
-    "spmv/stages/extract_blocks_arguments.cuh",
-    "spmv/stages/extract_blocks.cu",
-    "spmv/gpu/rows/arguments.cuh",
-    "spmv/gpu/rows/rows.cu",
-    "spmv/gpu/bsr/tile.cuh",
-    "spmv/gpu/bsr/build_arguments.cuh",
-    "spmv/gpu/bsr/build.cuh",
-    "spmv/gpu/bsr/bsr_arguments.cuh",
-    "spmv/gpu/bsr/bsr.cu",
-    "spmv/shared/pages.cuh",
-    "spmv/shared/sample_arguments.cuh",
-    "spmv/shared/sample.cuh",
-    "spmv/gpu/sliced/build_arguments.cuh",
-    "spmv/gpu/sliced/build.cuh",
-    "spmv/gpu/sliced/sliced_arguments.cuh",
-    "spmv/gpu/sliced/sliced.cu",
-    "spmv/gpu/cb/arguments.cuh",
-    "spmv/gpu/cb/cb.cu",
-    "spmv/gpu/many/copies_arguments.cuh",
-    "spmv/gpu/many/copies.cuh",
-    "spmv/gpu/many/lane.cuh",
-    "spmv/gpu/many/run.cuh",
-    "spmv/gpu/many/many_arguments.cuh",
-    "spmv/gpu/many/many.cu",
-    "spmv/gpu/many/rows_arguments.cuh",
-    "spmv/gpu/many/rows.cu",
-    "spmv/stages/reorder_arguments.cuh",
-    "spmv/stages/reorder.cu",
-    "spmv/stages/transpose_arguments.cuh",
-    "spmv/stages/transpose.cu",
-    "solve/core/state.cuh",
-    "solve/pagerank/steps.cuh",
-    "solve/pagerank/after.cuh",
-    "solve/pagerank/arguments.cuh",
-    "solve/pagerank/pagerank.cu",
-    "solve/core/step_text.cuh",
-    "solve/core/step_arguments.cuh",
-    "solve/core/step.cuh",
-    "solve/core/fused.cuh",
-    "solve/core/check_steps.cuh",
-    "solve/core/loop_arguments.cuh",
-    "solve/core/loop.cu",
-    "solve/precondition/arguments.cuh",
-    "solve/precondition/setup.cu",
-    "solve/cg/slots.cuh",
-    "solve/cg/steps.cuh",
-    "solve/cg/cg.cu",
-    "solve/bicgstab/steps.cuh",
-    "solve/bicgstab/bicgstab.cu",
-    "solve/core/wide_steps.cuh",
-    "solve/core/wide.cuh",
-    "solve/gmres/arnoldi.cuh",
-    "solve/gmres/arnoldi_steps.cuh",
-    "solve/gmres/arnoldi.cu",
-    "solve/eigen/steps.cuh",
-    "solve/eigen/eigen.cu",
-    "solve/core/refine_steps.cuh",
-    "solve/core/refine.cu",
+# The methods: name and number of merbit_method; what the method takes (MBI_TAKES_... of spmv/shared/shared.h); NAME
+# of its functions mbi_NAME_method on CUDA and on the CPU; the sources of its folder on CUDA, each behind those that it
+# calls; what users read. A new method is a row here and a folder.
+METHODS = [
+    dict(name="AUTO", value=0, takes="MBI_TAKES_ALL | MBI_TAKES_VECTORS",
+         text="chooses by the matrix and the number of expected products"),
+    dict(name="REFERENCE", value=1, takes="MBI_TAKES_ALL | MBI_SEQUENTIAL", cpu="reference",
+         text="CPU: the sequential loop over rows"),
+    dict(name="MERBIT", value=3, takes="MBI_TAKES_REORDERING", cuda="merbit",
+         sources=[("spmv/gpu/merbit/merbit.c", "CUDA: merge-path tiles with packed lanes")],
+         text="CUDA: merge-path tiles with packed lanes (Zhang et al.)"),
+    dict(name="SCAN", value=4, takes="MBI_TAKES_ALL", cuda="scan",
+         sources=[("spmv/gpu/scan/sizes.c", "CUDA: how the scan cuts a matrix into tiles and blocks"),
+                  ("spmv/gpu/scan/scan.c", "CUDA: tiles of nonzeros, segmented sums by shuffles")],
+         text="CUDA: tiles of nonzeros, segmented scans by shuffles"),
+    dict(name="MERGE", value=2, takes="MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU", cuda="merge_path", cpu="merge",
+         sources=[("spmv/gpu/merge/merge.c", "CUDA: the merge path, with nothing made beforehand")],
+         text="CPU, CUDA: merge path on the CSR (Merrill, Garland, SC16)"),
+    dict(name="ROWS", value=5, takes="MBI_TAKES_ALL", cuda="rows",
+         sources=[("spmv/gpu/rows/rows.c", "CUDA: lanes per row")],
+         text="CUDA: a number of lanes per row"),
+    dict(name="SLICED", value=6, takes="MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT", cuda="sliced",
+         sources=[("spmv/gpu/sliced/sliced.c", "CUDA: slices of rows stored column by column")],
+         text="CUDA: slices of 32 rows, stored column by column"),
+    dict(name="BINNED", value=7, takes="MBI_TAKES_REORDERING", cuda="binned",
+         sources=[("spmv/gpu/binned/sizes.c", "how the binned product cuts a matrix, and its program"),
+                  ("spmv/gpu/binned/binned.c", "CUDA: products by strips of columns, sums by parts of rows")],
+         text="CUDA: products by strips of columns, then sums by rows"),
+    dict(name="BSR", value=8, takes="MBI_OF_BLOCKS", cuda="bsr", cpu="blocks",
+         sources=[("spmv/gpu/bsr/sizes.c", "CUDA: how blocks are cut into slots, groups and tiles"),
+                  ("spmv/gpu/bsr/bsr.c", "CUDA: tiles of blocks, sums in registers")],
+         text="CPU, CUDA: dense blocks in tasks of equal numbers (Chirila)"),
+    dict(name="CB", value=9, takes="MBI_TAKES_REORDERING", cuda="cb",
+         sources=[("spmv/gpu/cb/build.c", "blocks of 16 x 16: their sizes, and a first pass over a CSR"),
+                  ("spmv/gpu/cb/fill.c", "blocks of 16 x 16: a second pass, and who multiplies which"),
+                  ("spmv/gpu/cb/cb.c", "CUDA: COO, CSR and dense blocks of 16 x 16")],
+         text="CUDA: 16 x 16 blocks, each COO, CSR or dense (CB-SpMV)"),
+    dict(name="HUBS", value=10, takes="MBI_TAKES_REORDERING", cuda="hubs",
+         sources=[("spmv/gpu/hubs/hubs.c", "CUDA: the scan, with the fullest columns in shared memory")],
+         text="CUDA: SCAN with x of the fullest columns in shared memory"),
+    dict(name="SORTED", value=11, takes="MBI_TAKES_REORDERING", cpu="sorted",
+         text="CPU: rows sorted by length within windows, equal values once"),
+    dict(name="MANY", value=12, takes="MBI_TAKES_REORDERING | MBI_TAKES_VECTORS", cuda="many",
+         sources=[("spmv/gpu/many/sizes.c", "CUDA: several vectors at once, sizes"),
+                  ("spmv/gpu/many/many.c", "CUDA: several vectors at once")],
+         text="CUDA: several vectors at once (plan_desc.vectors)"),
+    dict(name="SYMMETRIC", value=13, takes="MBI_TAKES_REORDERING", cpu="symmetric",
+         text="CPU: one triangle of a symmetric matrix, without the other"),
 ]
-STUDY_KERNEL_FILES = [
-    "spmv/study/split_study_arguments.cuh",
-    "spmv/study/row_study_arguments.cuh",
-    "spmv/study/bsr_study_arguments.cuh","spmv/study/bsr_study.cu", "spmv/study/row_study.cu", "spmv/study/split_study.cu"]
+# Methods that only comparisons need; AUTO takes none of them.
+STUDY_METHODS = [
+    dict(name="BSR_ROWS", value=32, takes="MBI_OF_BLOCKS", cpu="block_study",
+         text="CPU: other schedules of blocks (Chirila), up to BSR_FIXED"),
+    dict(name="BSR_NAIVE", value=33, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_SPLIT", value=34, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_MAXIMUM", value=35, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_FIXED", value=36, takes="MBI_OF_BLOCKS", cpu="block_study"),
+    dict(name="BSR_ROW_MAJOR", value=40, label="bsr-rowmajor", takes="MBI_OF_BLOCKS", cuda="bsr_study",
+         sources=[("spmv/study/bsr_study.c", "CUDA: other products of blocks, for comparison")],
+         text="CUDA: other products of blocks (Chirila), to BSR_VECTOR"),
+    dict(name="BSR_PRIVATE", value=41, takes="MBI_OF_BLOCKS", cuda="bsr_study"),
+    dict(name="BSR_TEAM", value=42, takes="MBI_OF_BLOCKS", cuda="bsr_study"),
+    dict(name="BSR_VECTOR", value=43, takes="MBI_OF_BLOCKS", cuda="bsr_study"),
+    dict(name="WARP_LOOP", value=48, cuda="warp_loop",
+         sources=[("spmv/study/row_study.c", "CUDA: other products by warps that sum rows, for comparison")],
+         text="CUDA: other products of CSR (Marconi), up to PATH_WALK"),
+    dict(name="WARP_TILED", value=49, cuda="warp_tiled"),
+    dict(name="NONZERO_SPLIT", value=50, cuda="split",
+         sources=[("spmv/study/split_study.c", "CUDA: other products by threads that walk, for comparison")]),
+    dict(name="PATH_WALK", value=51, cuda="split"),
+]
+
+
+def methods(rows):
+    """METHODS with defaults; `label`: the name in merbit_plan_describe."""
+    return [
+        dict(dict(cuda=None, cpu=None, takes="0", sources=[], text="", label=row["name"].lower().replace("_", "-")), **row)
+        for row in rows
+    ]
+
+
+def kernel_files(study):
+    """Names of the texts that NVRTC may include: those under spmv/study/, or all others."""
+    templates = pathlib.Path(__file__).resolve().parent.parent / "templates"
+    names = sorted(str(p.relative_to(templates)) for suffix in ("cu", "cuh") for p in templates.rglob(f"*.{suffix}"))
+    return [name for name in names if name.startswith("spmv/study/") == study and not name.endswith("_arguments.cuh")]
 
 
 def statuses():
     return [dict(name=n, value=i, text=t) for i, (n, t) in enumerate(STATUSES)]
 
 
-def powers_of_five(first=-342, last=308):
-    """The 128 leading bits of 5^q as (high, low): rounded up for -27 <= q < 0, else down.
+def leading(power, bits):
+    """The leading bits of 5^power, rounded down."""
+    if power < 0:
+        return (1 << ((5**-power).bit_length() + bits - 1)) // 5**-power
+    shift = (5**power).bit_length() - bits
+    return 5**power >> shift if shift >= 0 else 5**power << -shift
 
-    That is the rounding for which N. Mushtak and D. Lemire (Fast Number Parsing Without Fallback,
-    2023) prove that a 64-bit decimal significand never needs more."""
-    rows = []
-    for q in range(first, last + 1):
-        power = 5 ** abs(q)
-        if q >= 0:
-            shift = power.bit_length() - 128
-            bits = power >> shift if shift >= 0 else power << -shift
-        else:
-            bits = (1 << (power.bit_length() + 127)) // power + (1 if q >= -27 else 0)
-        rows.append((bits >> 64, bits & ((1 << 64) - 1)))
-    return rows
+
+def powers_of_five(first=-364, last=308, step=28):
+    """The leading 192 bits of every 28th power of five, as three words. Checks that with 5^r, r < 28, they give the
+    128 leading bits of each power between."""
+    bases = [leading(q, 192) for q in range(first, last + 1, step)]
+    for q in range(-342, last + 1):
+        product = bases[(q - first) // step] * 5 ** ((q - first) % step)
+        if product >> (product.bit_length() - 128) != leading(q, 128):
+            raise SystemExit(f"5^{q} does not follow from a power before it")
+    return [[base >> shift & ((1 << 64) - 1) for shift in (128, 64, 0)] for base in bases]
 
 
 def context():
     return dict(
         version=VERSION,
-        kernel_files=KERNEL_FILES,
-        study_kernel_files=STUDY_KERNEL_FILES,
+        kernel_files=kernel_files(study=False),
+        study_kernel_files=kernel_files(study=True),
+        methods=methods(METHODS),
+        study_methods=methods(STUDY_METHODS),
         statuses=statuses(),
         value_types=VALUE_TYPES,
         driver_functions=[

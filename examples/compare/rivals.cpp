@@ -115,8 +115,7 @@ template <typename T> struct Rsb : Rival {
   }
 };
 
-// ---- SuiteSparse:GraphBLAS
-// --------------------------------------------------------------------
+// ---- SuiteSparse:GraphBLAS ------------------------------------------------------------------
 template <typename T> struct Graph : Rival {
   GrB_Matrix a = nullptr;
   GrB_Vector in = nullptr, out = nullptr;
@@ -191,8 +190,7 @@ template <typename T> struct Graph : Rival {
   }
 };
 
-// ---- MKL, opened at run time
-// ------------------------------------------------------------------
+// ---- MKL, opened at run time ----------------------------------------------------------------
 struct MklDescription {
   int type, mode, diagonal;
 };

@@ -380,8 +380,8 @@
  * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators gives `add` and `multiply`, as expressions for
  * CUDA and as functions for the CPU. A plan needs both operators for its side; if AUTO is to fall
  * back to the CPU, it needs the functions too. `add` must be associative and commutative. It need
- * not be commutative for plans on the CPU, nor for ROWS with one lane per row (plan_desc.omega =
- * 1): these take the entries of a row in their order.
+ * not be commutative for plans on the CPU, nor for ROWS with one lane per row (plan_desc.tuning =
+ * "lanes=1"): these take the entries of a row in their order.
  *
  * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix and its vectors. On
  * CUDA it also holds its iterations, which the first solve records as a CUDA graph, so that further

@@ -1,6 +1,6 @@
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
-/* What every source begins with: system headers, linkage, threads. */
+/* The declarations that every source includes first: system headers, linkage, threads. */
 #include "api/features.h"
 #include "merbit.h"
 
@@ -35,8 +35,8 @@
 #define MBI_NOINLINE
 #endif
 
-/* The linkage of functions that other sources call: static in merbit.h, a single translation
- * unit. */
+/* The linkage of functions that other sources call. In merbit.h, a single translation unit,
+ * they are static. */
 #if defined(MBI_SEPARATE)
 #define MBI_INTERNAL
 #else
@@ -56,8 +56,8 @@
 
 #define MBI_NUMA_CPUS 1024
 
-typedef struct mbi_numa { /* core/numa.c: processors, those of a node together */
-  int nodes, count;       /* nodes that have some */
+typedef struct mbi_numa { /* core/numa.c: processors, grouped by memory node */
+  int nodes, count;       /* number of nodes with processors */
   int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
 } mbi_numa;
 
@@ -73,22 +73,26 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 }
 
 #ifndef _OPENMP
-#define MBI_POOL_CLAIMS 8192 /* tasks that bound threads tell apart */
+#define MBI_POOL_CLAIMS 8192 /* the most tasks that bound threads can claim separately */
 
 typedef struct mbi_pool { /* core/threads.c */
-  mbi_mutex caller;       /* held by the thread whose call is running */
-  mbi_mutex lock;         /* guards the rest */
+  mbi_mutex caller;       /* held by the thread whose call runs */
+  mbi_mutex lock;         /* guards the other fields */
   pthread_cond_t wake, idle;
   pthread_t *workers;
-  int count, started, stop; /* started is the caller's */
-  int open, active;         /* a call may be joined; workers that have joined */
-  unsigned generation;      /* counts calls */
+  int count, started, stop; /* only the caller uses `started` */
+  int open, active;         /* open: 1: workers may join the call; active: workers that have
+                             * joined */
+  unsigned generation;      /* number of calls so far */
   mbi_task task;
   void *argument;
   int tasks, next;
-  const mbi_numa *bound;                 /* threads to processors; NULL: they are not */
-  int threads, named;                    /* the caller's too; workers that have a number */
-  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
+  const mbi_numa *bound;                 /* the processors to which threads are bound; NULL:
+                                          * none */
+  int threads, named;                    /* all threads, the caller's too; workers that have a
+                                          * number */
+  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* a bit per task that was taken, if threads are
+                                          * bound */
 } mbi_pool;
 
 static void mbi_pause(void) {
@@ -103,18 +107,18 @@ static void mbi_pause(void) {
 typedef struct mbi_hash {
   uint64_t high, low;
 } mbi_hash;
-#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the zero */
+#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the terminating zero */
 
 #define MBI_PATH_SIZE 1024
-#define MBI_MAX_LINKS 40           /* followed in one path, as in Linux */
-#define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
-#define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
+#define MBI_MAX_LINKS 40           /* the most links followed in one path, as in Linux */
+#define MBI_TEMPORARY ".merbit-"   /* prefix of the names of files being written */
+#define MBI_TEMPORARY_SECONDS 3600 /* older ones are left from a writer that died */
 typedef struct mbi_piece {
   const void *data;
   size_t size;
 } mbi_piece;
 
-typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
+typedef struct mbi_replacement { /* a file that replaces its target when it is complete */
   int file;
   uint64_t length; /* bytes written */
   char target[PATH_MAX];

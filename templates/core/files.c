@@ -1,12 +1,13 @@
 #include "core/context.h"
 
-/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
+/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. ---------------- */
 
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Returns why others could put files of theirs into a directory, or NULL if only this user
- * and root can. A directory on the way to the `last` one may be sticky: there, others can
- * neither rename nor remove our files. The owner of a symbolic link chooses where it leads. */
+/* Returns why other users could put files into a directory, or NULL if only this user and root
+ * can. A directory on the way to the last one may be sticky: there, others can neither rename
+ * nor remove this user's files. For a symbolic link, its owner must be trusted, because the
+ * owner chooses where it leads. */
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
@@ -51,16 +52,17 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   if (errno != ENOENT || !create) {
     return errno;
   }
-  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) { /* a umask may have taken too much */
+  /* The umask may have removed too many bits. */
+  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) {
     return errno;
   }
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-/* Walks along the absolute `path`, a buffer of MBI_PATH_SIZE bytes, and replaces its links.
- * With `create` it makes missing directories, but none behind a part that others control.
- * Returns NULL if the directory is safe. Otherwise it cuts `path` to the faulty part and
- * returns what is wrong with it; *error is an errno or 0. */
+/* Checks the absolute `path`, a buffer of MBI_PATH_SIZE bytes, part by part, and replaces its
+ * links. If `create` is set, makes missing directories, but none below a part that others
+ * control. Returns NULL if the directory is safe. Otherwise cuts `path` after the faulty part
+ * and returns what is wrong with it; *error is an errno or 0. */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
@@ -76,7 +78,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
     fault = mbi_directory_fault(&facts, last);
     if (fault == NULL && S_ISLNK(facts.st_mode)) {
       *error = ++links > MBI_MAX_LINKS ? ELOOP : mbi_link_replace(path, MBI_PATH_SIZE, end);
-      end = *error == 0 ? 1 : end; /* all of the new path */
+      end = *error == 0 ? 1 : end; /* check the whole new path */
     } else if (fault == NULL && !last) {
       end += path[end] == '/';
       end += strcspn(path + end, "/");
@@ -112,9 +114,9 @@ MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t 
   return 0;
 }
 
-/* Reads a whole regular file that this user owns and others cannot write, and updates its
- * time for mbi_directory_trim. Returns EINVAL if it is another kind of file, exceeds
- * `limit` bytes, or shrank while it was read. */
+/* Reads a whole regular file that this user owns and others cannot write, and updates its time
+ * for mbi_directory_trim. Returns EINVAL if it is another kind of file, if it exceeds `limit`
+ * bytes, or if it shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
                                   void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -154,8 +156,8 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would
- * exceed RLIMIT_FSIZE, which the system answers with a deadly signal. */
+/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would exceed
+ * RLIMIT_FSIZE, because the system would end the process with a signal. */
 MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
@@ -187,7 +189,7 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     hash = mbi_hash_add(hash, &now, sizeof now);
     hash = mbi_hash_add(hash, &process, sizeof process);
-    hash = mbi_hash_add(hash, &path, sizeof path); /* another stack in every thread */
+    hash = mbi_hash_add(hash, &path, sizeof path); /* an address of this thread's stack */
     hash = mbi_hash_add(hash, &attempt, sizeof attempt);
     if ((size_t)snprintf(path, size, "%s/" MBI_TEMPORARY "%016" PRIx64, directory,
                          hash.high ^ hash.low) >= size) {
@@ -199,8 +201,8 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-/* Writes the pieces to `directory`/`name`: all or nothing, even if other processes write
- * there. */
+/* Writes the pieces to `directory`/`name`, completely or not at all, even if other processes
+ * write there. */
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
                                    const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
@@ -213,7 +215,7 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   if (error != 0) {
     return error;
   }
-  if (fchmod(file, 0600) != 0) { /* a umask may have taken too much */
+  if (fchmod(file, 0600) != 0) { /* the umask may have removed too many bits */
     error = errno;
   }
   for (i = 0; i < count && error == 0; i++) {
@@ -239,7 +241,7 @@ MBI_INTERNAL int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* ---- Keeping a directory small ---------------------------------------------------------- */
+/* ---- Limiting a directory's size --------------------------------------------------------- */
 
 typedef struct mbi_aged { /* one file of a directory */
   struct timespec used;
@@ -258,7 +260,7 @@ static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* Makes sure that the list can take one more file; doubles a full list. */
+/* Makes space in the list for one more file. Doubles a full list. */
 static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
                          size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
@@ -279,8 +281,8 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-/* Lists the regular files named *suffix, and removes left-over temporaries. A time in the
- * future counts as the oldest: a wrong clock would otherwise keep the file forever. */
+/* Lists the regular files named *suffix, and removes left-over temporary files. A time in the
+ * future counts as the oldest, because a wrong clock would otherwise keep the file forever. */
 static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
                               mbi_aged **files, size_t *count) {
   const struct dirent *entry;
@@ -319,9 +321,9 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-/* Removes the files named *suffix that were unused for longest until the rest holds at most
- * `cap` bytes, and temporaries of dead writers. Other processes may do the same
- * concurrently. */
+/* Removes the files named *suffix that have been unused for longest, until the rest has at most
+ * `cap` bytes. Also removes temporary files of dead writers. Other processes may do the same at
+ * the same time. */
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
                                     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
@@ -350,10 +352,10 @@ MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
   return error;
 }
 
-/* ---- Finding libraries ------------------------------------------------------------------ */
+/* ---- Finding libraries ------------------------------------------------------------------- */
 
-/* Writes a shell pattern that only `text` matches. Returns its length, or `size` if it is
- * too long. */
+/* Writes a shell pattern that matches only `text`. Returns its length, or `size` if it is too
+ * long. */
 MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
@@ -386,15 +388,15 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-/* Writes the path where the loader found an open library, or "" if it is not known. */
+/* Writes the path where the loader found an open library, or "" if that is unknown. */
 MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-/* Keeps a library in memory after its last close: for libraries that own threads, exit
- * handlers or memory, or take long to load. */
+/* Keeps a library in memory after its last close. Needed for libraries that own threads, exit
+ * handlers or memory, or that take long to load. */
 MBI_INTERNAL void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);

@@ -12,8 +12,8 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
   free(memory);
 }
 
-/* Allocates heap memory through the user's allocator, as all of the library does. Returns
- * NULL if there is none; the caller reports it. */
+/* Allocates heap memory through the user's allocator; all of the library does so. Returns NULL
+ * if there is none, which the caller reports. */
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }

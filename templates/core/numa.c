@@ -1,11 +1,11 @@
 #include "core/context.h"
 
-/* Which processor belongs to which memory node, threads bound to processors, and pages moved to
- * nodes: by the kernel's own calls, without libnuma. */
+/* NUMA by the kernel's own calls, without libnuma: which processor belongs to which memory
+ * node, threads bound to processors, and pages moved to nodes. */
 
 #define MBI_NODE_ROOT "/sys/devices/system/node"
 #define MBI_MOVED_AT_ONCE 1024 /* pages */
-#define MBI_MPOL_MF_MOVE 2     /* of <linux/mempolicy.h>: pages of this process alone */
+#define MBI_MPOL_MF_MOVE 2     /* <linux/mempolicy.h>: only pages of this process */
 
 static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
@@ -88,13 +88,13 @@ MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-/* Returns the first task that belongs to a thread; pages are placed by the same rule. A
- * thread's tasks end where the next thread's begin, so that it may have none. */
+/* Returns the first task of a thread; pages are placed by the same rule. A thread's tasks end
+ * where the next thread's begin, so a thread may have none. */
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-/* Returns the thread that the task belongs to. */
+/* Returns the thread that owns the task. */
 MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }

@@ -17,8 +17,8 @@ MBI_INTERNAL const char *mbi_environment(const char *name) {
 
 /* Returns the number of processors that this process may use, 1 to MBI_MAX_THREADS. */
 MBI_INTERNAL int mbi_processors(void) {
-  cpu_set_t
-      sets[64]; /* of 1,024 each; the kernel refuses to fill fewer than it was built for */
+  cpu_set_t sets[64]; /* sets of 1,024 processors each; the kernel does not fill fewer than it
+                       * was built for */
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
   return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
@@ -33,8 +33,9 @@ MBI_INTERNAL const char *mbi_library_error(void) {
   return text != NULL ? text : "unknown reason";
 }
 
-/* Finds a function of a library and writes it to a function pointer of any type through its
- * bytes: ISO C has no conversion from void * to a function pointer. Returns 1 if it exists. */
+/* Finds a function of a library. Writes its address byte by byte to a function pointer of any
+ * type, because ISO C has no conversion from void * to a function pointer. Returns 1 if the
+ * function exists. */
 MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
                                       size_t size) {
   void *symbol = dlsym(library, name);

@@ -1,12 +1,12 @@
 #include "core/context.h"
 
 /* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all
- * are done. What a task computes must depend on its index alone, never on the thread that runs
+ * are done. The result of a task must depend only on its index, never on the thread that runs
  * it. */
 
-/* Returns whether this process is a forked child of the one that made the context. A child
- * has none of the context's threads, and perhaps locks that nobody will release: it works
- * alone. */
+/* Returns whether this process is a forked child of the process that created the context. A
+ * child has none of the context's threads, and perhaps locks that nobody will release. So it
+ * works with one thread. */
 static int mbi_context_forked(const merbit_context *context) {
   return context->process != getpid();
 }
@@ -25,7 +25,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Binds one of OpenMP's threads. Thread 0 is the caller's and stays where it is. */
+/* Binds one of OpenMP's threads. Thread 0 is the caller's and is not moved. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
   if (index > 0) {
@@ -33,8 +33,8 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-/* Runs the tasks on OpenMP's threads. A forked child lacks them and libgomp would wait
- * forever, so it runs them alone. */
+/* Runs the tasks on OpenMP's threads. A forked child has no such threads, and libgomp would
+ * wait for them forever, so it runs the tasks itself. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   const int threads = context->threads;
@@ -71,7 +71,7 @@ MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
 
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   if (!mbi_context_forked(
-          context)) { /* else it would wait for workers to leave the conditions */
+          context)) { /* a forked child would wait for workers to leave the conditions */
     (void)pthread_cond_destroy(&context->pool.idle);
     (void)pthread_cond_destroy(&context->pool.wake);
     (void)pthread_mutex_destroy(&context->pool.lock);
@@ -80,15 +80,15 @@ MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   (void)pthread_mutex_destroy(&context->lock);
 }
 
-#define MBI_SPINS                                                                              \
-  4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
+/* Polls before a worker sleeps: about 20 us, so that workers stay awake between products. */
+#define MBI_SPINS 4000
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-/* Runs a bound thread's own tasks first, whose memory is local, and then what is left. A
+/* Runs a bound thread's own tasks first, whose memory is local, and then any that are left. A
  * thread without tasks of its own takes none. The caller, thread 0, always has some. */
 MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
@@ -153,8 +153,8 @@ static void *mbi_pool_worker(void *argument) {
   }
 }
 
-/* Starts the workers, at the first parallel call. If a thread cannot be created, fewer do
- * the same work. */
+/* Starts the workers at the first parallel call. If a thread cannot be created, fewer threads
+ * do the same work. */
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
@@ -166,8 +166,8 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and stays
- * where it is. */
+/* Lets workers bind themselves when the pool starts. Thread 0 is the caller's and is not
+ * moved. */
 MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
@@ -192,7 +192,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
 }
 
 /* Runs the tasks on the pool and the caller. The caller waits only for workers that have
- * joined. If the pool is busy with another thread's call, the caller runs them alone. */
+ * joined. If the pool is busy with another thread's call, the caller runs all tasks itself. */
 MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
                                void *argument) {
   mbi_pool *pool = &context->pool;

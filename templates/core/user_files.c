@@ -1,9 +1,9 @@
 #include "core/context.h"
 
-/* Files that the user names. Results are 0 or an errno where nothing else is said. */
+/* Files that the user names. Results are 0 or an errno unless stated otherwise. */
 
-/* Opens a file for reading. *size is 0 if it is not known: for pipes and files that the
- * kernel makes up. */
+/* Opens a file for reading. *size is 0 if it is unknown, as for pipes and for files that the
+ * kernel generates. */
 MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
@@ -25,8 +25,8 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-/* Reads from the descriptor that `user` points to, as a merbit_read_callback. -1 leaves
- * errno. */
+/* Reads from the descriptor that `user` points to, as a merbit_read_callback. If it returns -1,
+ * errno is set. */
 MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
@@ -40,7 +40,8 @@ MBI_INTERNAL void mbi_file_close(int file) {
   (void)close(file);
 }
 
-/* Writes to the mbi_replacement `user`, as a merbit_write_callback. Nonzero leaves errno. */
+/* Writes to the mbi_replacement `user`, as a merbit_write_callback. If it returns nonzero,
+ * errno is set. */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
@@ -69,8 +70,9 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-/* Creates the temporary beside the target, with the target's permissions if it exists. The
- * target must be a regular file that the user may write; a device or a pipe gives ENOTSUP. */
+/* Creates the temporary file beside the target, with the target's permissions if that exists.
+ * The target must be a regular file that the user may write. Returns ENOTSUP for a device or a
+ * pipe. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
@@ -99,13 +101,14 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
     error = r->file < 0 ? errno : 0;
   }
   if (error == 0 && exists) {
-    (void)fchmod(r->file, facts.st_mode & 0777); /* refused by some file systems: no harm */
+    (void)fchmod(r->file, facts.st_mode & 0777); /* some file systems refuse this, which does no
+                                                  * harm */
   }
   return error;
 }
 
-/* Ends a replacement. If `error` is 0 the temporary takes the target's place, otherwise it
- * is removed. Returns `error` or the errno of a failure. */
+/* Ends a replacement. If `error` is 0, the temporary file replaces the target; otherwise it is
+ * removed. Returns `error`, or the errno of a failure. */
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;

@@ -1,7 +1,7 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Public buffers: memory where the context computes. */
+/* Public buffers: vectors in memory of the side where the context computes. */
 
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
                                               merbit_buffer **buffer) {
@@ -44,7 +44,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
   return MERBIT_OK;
 }
 
-/* Checks that [offset, offset + bytes) lies inside the buffer, for both directions. */
+/* Checks for uploads and downloads that [offset, offset + bytes) lies inside the buffer. */
 static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset,
                                       const void *host, size_t bytes, const char *verb) {
   if (buffer == NULL) {
@@ -64,39 +64,37 @@ static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset
 
 MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
                                               const void *source, size_t bytes) {
-  merbit_status status = mbi_buffer_check(buffer, offset, source, bytes, "upload");
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  merbit_status status;
+  MBI_TRY(mbi_buffer_check(buffer, offset, source, bytes, "upload"));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   if (buffer->context->side == MERBIT_SIDE_CPU) {
     memcpy((char *)buffer->pointer + offset, source, bytes);
     return MERBIT_OK;
   }
-  status = mbi_device_enter(buffer->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(buffer->context, mbi_device_address(buffer->pointer) + offset,
-                               source, bytes);
-    mbi_device_leave(buffer->context);
-  }
+  MBI_TRY(mbi_device_enter(buffer->context));
+  status = mbi_device_upload(buffer->context, mbi_device_address(buffer->pointer) + offset,
+                             source, bytes);
+  mbi_device_leave(buffer->context);
   return status;
 }
 
 MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
                                                 void *target, size_t bytes) {
-  merbit_status status = mbi_buffer_check(buffer, offset, target, bytes, "download");
-  if (status != MERBIT_OK || bytes == 0) {
-    return status;
+  merbit_status status;
+  MBI_TRY(mbi_buffer_check(buffer, offset, target, bytes, "download"));
+  if (bytes == 0) {
+    return MERBIT_OK;
   }
   if (buffer->context->side == MERBIT_SIDE_CPU) {
     memcpy(target, (const char *)buffer->pointer + offset, bytes);
     return MERBIT_OK;
   }
-  status = mbi_device_enter(buffer->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(buffer->context, target,
-                                 mbi_device_address(buffer->pointer) + offset, bytes);
-    mbi_device_leave(buffer->context);
-  }
+  MBI_TRY(mbi_device_enter(buffer->context));
+  status = mbi_device_download(buffer->context, target,
+                               mbi_device_address(buffer->pointer) + offset, bytes);
+  mbi_device_leave(buffer->context);
   return status;
 }
 

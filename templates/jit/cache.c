@@ -1,9 +1,10 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* One file per compiled program: head, full key, image. It is written whole under another name
- * and renamed, by any number of processes at once, never locked; whatever is not exactly right
- * on reading is a miss. Errors of the disk are counted and otherwise ignored. */
+/* The cache of cubins on disk, one file per compiled program: head, full key, image. Any number
+ * of processes may write at the same time. A file is written under another name and renamed,
+ * never locked. On reading, an entry that is not exactly right counts as a miss. Disk errors
+ * are counted and otherwise ignored. */
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -25,8 +26,8 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-/* Writes the wished directory of entries to `buffer` and returns it, or NULL after
- * switching the cache off with a reason. */
+/* Writes the directory asked for to `buffer` and returns it. Returns NULL after switching the
+ * cache off with a reason. */
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
                                   char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
@@ -57,7 +58,7 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-/* Chooses, creates and examines the directory. Never fails: without one there is no disk
+/* Chooses, creates and checks the directory. Never fails: without a directory there is no disk
  * cache. */
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
@@ -87,8 +88,8 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-/* Returns whether the directory is still safe: others may have got access, or removed it
- * and made it anew. */
+/* Returns whether the directory is still safe. Others may have got access, or removed it and
+ * made another one. */
 static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
@@ -102,7 +103,7 @@ static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-/* Writes an entry's file name, a hash of the key. */
+/* Writes an entry's file name, which is a hash of the key. */
 static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
@@ -141,7 +142,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-/* Removes the entry of a key: it is damaged, or the driver refuses its image. */
+/* Removes the entry of a key, because it is damaged or the driver refuses its image. */
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
@@ -188,7 +189,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
     mbi_cache_error(context, "trust the contents of", path, EINVAL);
   }
   if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
-    mbi_cache_drop(context, key, key_size); /* damaged; or a link, a FIFO or a socket */
+    mbi_cache_drop(context, key, key_size); /* damaged, or a link, a FIFO or a socket */
   }
   return 0;
 }

@@ -1,10 +1,11 @@
-// Complex numbers: two neighbouring reals, real part first. Part of jit/device.cuh, over whose
-// reals all of it is written. Products are (ac - bd) + (ad + bc)i as it stands, each part of
-// two rounded products and a sum that is not fused with them.
+// Complex numbers: two neighbouring reals, real part first. jit/device.cuh includes this file;
+// everything here is written with its functions for reals. Products are computed as (ac - bd) +
+// (ad + bc)i, each part from two rounded products and a sum that is not fused with them.
 #ifndef MBK_COMPLEX_CUH
 #define MBK_COMPLEX_CUH
 
-// Trivial but for values from a real number, so that packs of them are too.
+// Trivial except for the constructor from a real number, so that packs of complex numbers are
+// trivial too.
 template <class T> struct alignas(2 * sizeof(T)) mbk_complex {
   T re, im;
   mbk_complex() = default;
@@ -15,7 +16,7 @@ template <class T> struct alignas(2 * sizeof(T)) mbk_complex {
 typedef mbk_complex<float> mbk_c64;
 typedef mbk_complex<double> mbk_c128;
 
-// How many reals a number is.
+// The number of reals in a number.
 template <class T> struct mbk_parts {
   enum { count = 1 };
 };
@@ -70,7 +71,7 @@ MBK_DEVICE mbk_complex<T> mbk_shuffle_xor(mbk_u32 mask, mbk_complex<T> value, in
   return mbk_complex<T>(re, mbk_shuffle_xor(mask, value.im, lanes, width));
 }
 
-// One load each: 8 or 16 bytes.
+// Loads a complex number with one load of 8 or 16 bytes.
 template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {
   return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];
 }

@@ -25,8 +25,8 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-/* Chooses the side. CUDA needs a driver, a device and NVRTC; AUTO keeps the reason why it
- * took the CPU. */
+/* Chooses the side. CUDA needs a driver, a device and NVRTC. AUTO stores the reason if it takes
+ * the CPU. */
 static merbit_status mbi_context_choose_side(merbit_context *context,
                                              const merbit_context_desc *desc) {
   merbit_status status;
@@ -49,7 +49,7 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Prints a log line. Installed by MERBIT_LOG if the descriptor has no callback. */
+/* Prints a log line. Used if MERBIT_LOG is set and the descriptor has no callback. */
 static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);

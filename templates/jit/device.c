@@ -9,10 +9,10 @@
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 
-/* ---- Errors ----------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------ */
 
-/* Returns whether a CUDA result is fatal: every later call on the context fails, or nothing
- * that it computes can be trusted. */
+/* Returns whether a CUDA result is fatal: either every later call on the context fails, or its
+ * results cannot be trusted. */
 MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:   /* DEINITIALIZED */
@@ -29,14 +29,14 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   case 717: /* INVALID_ADDRESS_SPACE */
   case 718: /* INVALID_PC */
   case 719: /* LAUNCH_FAILED */
-  case 999: /* UNKNOWN: a GPU that fell off the bus answers so */
+  case 999: /* UNKNOWN: the answer of a GPU that is no longer reachable */
     return 1;
   default:
     return 0;
   }
 }
 
-/* Marks the device as lost if the result is fatal; the first such result is kept. Returns
+/* Marks the device as lost if the result is fatal; the first fatal result is kept. Returns
  * whether it is fatal. */
 MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
@@ -52,7 +52,7 @@ MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-/* Returns DEVICE_LOST without a driver call once the context is dead. */
+/* Returns MERBIT_DEVICE_LOST, without a driver call, if the device has been lost. */
 MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
@@ -87,7 +87,7 @@ MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesul
                   mbi_driver_error_string(driver, result), advice);
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
 static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
   return mbi_device_check(
@@ -131,77 +131,59 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
-  merbit_status status =
-      mbi_device_check(context,
-                       device->driver.device_get_name(
-                           device->name, (int)sizeof device->name - 1, device->ordinal),
-                       "cuDeviceGetName", "asking for the GPU's name");
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
-                                  &device->shared_bytes_per_block);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
-  }
+  MBI_TRY(mbi_device_check(context,
+                           device->driver.device_get_name(
+                               device->name, (int)sizeof device->name - 1, device->ordinal),
+                           "cuDeviceGetName", "asking for the GPU's name"));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor));
+  MBI_TRY(
+      mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
+                               &device->shared_bytes_per_block));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));
   device->compute_capability = 10 * major + minor;
   device->dependent_launch = device->compute_capability >= 90 &&
                              device->driver.launch_kernel_ex != NULL &&
                              device->driver_version >= MBI_CUDA_DRIVER_DEPENDENT;
   device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
                         device->driver.occupancy != NULL;
-  if (status == MERBIT_OK && device->compute_capability < 50) {
+  if (device->compute_capability < 50) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "%s has compute capability %d.%d; the oldest that works is 5.0",
                     device->name, major, minor);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Fills context->device, whose driver is open. The primary context comes last: it takes
- * longest. */
+/* Fills context->device; its driver must be open. The primary context comes last, because it
+ * takes longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
                                        const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
-  merbit_status status =
-      mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
-                       "cuDriverGetVersion", "asking for the driver's version");
-  if (status == MERBIT_OK && device->driver_version < MBI_CUDA_DRIVER_OLDEST) {
+  MBI_TRY(mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
+                           "cuDriverGetVersion", "asking for the driver's version"));
+  if (device->driver_version < MBI_CUDA_DRIVER_OLDEST) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "the NVIDIA driver supports CUDA %d.%d; install one for CUDA 11 or later",
                     device->driver_version / 1000, device->driver_version % 1000 / 10);
   }
-  if (status == MERBIT_OK) {
-    status = desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
-                                        : mbi_device_of_ordinal(context, desc->device);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_examine(context);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nvrtc_open(context, desc->nvrtc_path);
-  }
-  if (status == MERBIT_OK && desc->cuda_context == NULL) {
-    status = mbi_device_check(
-        context, device->driver.primary_retain(&device->cuda_context, device->ordinal),
-        "cuDevicePrimaryCtxRetain", "opening the GPU");
-    device->primary = status == MERBIT_OK;
-  } else {
+  MBI_TRY(desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
+                                     : mbi_device_of_ordinal(context, desc->device));
+  MBI_TRY(mbi_device_examine(context));
+  MBI_TRY(mbi_nvrtc_open(context, desc->nvrtc_path));
+  if (desc->cuda_context != NULL) {
     device->cuda_context = desc->cuda_context;
+    return MERBIT_OK;
   }
-  return status;
+  MBI_TRY(mbi_device_check(
+      context, device->driver.primary_retain(&device->cuda_context, device->ordinal),
+      "cuDevicePrimaryCtxRetain", "opening the GPU"));
+  device->primary = 1;
+  return MERBIT_OK;
 }
 
-/* ---- Calls: all that follow need an entered context ------------------------------------- */
+/* ---- Calls that need a current CUDA context ---------------------------------------------- */
 
 /* Makes the context current on this thread, on top of the caller's. */
 MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
@@ -211,8 +193,8 @@ MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Makes the context current in order to release something. Returns 0 if the context is
- * dead. Reports no failure, which would hide the one that led here. */
+/* Makes the context current in order to release something. Returns 0 if the device is lost.
+ * Reports no failure, because that would hide the one that led here. */
 MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
@@ -234,11 +216,11 @@ MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void 
                           "cuStreamSynchronize", "waiting for the GPU");
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------- */
 
-/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of
- * 2 MB; a page in use saves a plan's first such array 50 to 100 microseconds. Failure does
- * no harm. */
+/* Allocates a byte for the context's lifetime. The driver takes small arrays from pages of 2
+ * MB; a page in use saves a plan's first such array 50 to 100 microseconds. A failure does no
+ * harm. */
 static void mbi_device_hold(merbit_context *context) {
   mbi_device *device = &context->device;
   if (mbi_device_enter_alive(context)) {

@@ -1,13 +1,14 @@
-// What kernels take from the GPU: indices, barriers, shuffles, atomics, loads. The only file
-// with intrinsics; tests put a CPU implementation of the same names in its place. Shuffles and
-// votes take the mask of the lanes that take part; a group of `width` lanes, a power of two,
+// The GPU's own operations: indices, barriers, shuffles, atomics, loads. This is the only file
+// with intrinsics; tests replace it by a CPU implementation of the same names. Shuffles and
+// votes take the mask of the participating lanes; a group of `width` lanes, a power of two,
 // exchanges within itself. Shared memory is dynamic only: the launcher passes its size.
 
 #ifndef MBK_DEVICE_CUH
 #define MBK_DEVICE_CUH
 
 #ifndef MBK_PLAIN_LAUNCH
-#define MBK_PLAIN_LAUNCH 0 // 1: no kernel that reads x is launched early (mbi_plan_start)
+// 1: kernels that read x never overlap with earlier work (mbi_plan_start).
+#define MBK_PLAIN_LAUNCH 0
 #endif
 
 #define MBK_KERNEL extern "C" __global__ void
@@ -17,25 +18,30 @@
 #define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
+#if __CUDA_ARCH__ >= 700 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107
+#define MBK_GRID_CONSTANT const __grid_constant__ // a kernel's struct, which it does not copy
+#else
+#define MBK_GRID_CONSTANT const
+#endif
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
-typedef int mbk_i32;
+#include "jit/types.cuh"
 typedef unsigned char mbk_u8;
 typedef unsigned short mbk_u16;
-typedef unsigned mbk_u32;
-typedef long long mbk_i64;
-typedef unsigned long long mbk_u64;
 
-// What kernels take is declared once for both sides; the host sees addresses where these are.
+// Kernel arguments are declared once for both sides. MBK_POINTER is a pointer here, and an
+// address for the host.
 template <class T> struct mbk_pointer_to { typedef T *type; };
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
-struct mbk_scalar { // alpha or beta: a number, or a device pointer to one
-  mbk_u64 words[2];
-};
 
-template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
+// Returns alpha or beta in the type that the host has stored. A number whose alignment fits is
+// not copied, because the copy would cost registers.
+template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {
   T value;
-  __builtin_memcpy(&value, &scalar, sizeof value);
+  if (alignof(T) <= alignof(mbk_scalar)) {
+    return *(const T *)&scalar;
+  }
+  memcpy(&value, &scalar, sizeof value);
   return value;
 }
 
@@ -48,7 +54,7 @@ MBK_DEVICE mbk_u32 mbk_block() {
 MBK_DEVICE mbk_u32 mbk_grid() {
   return gridDim.x;
 }
-MBK_DEVICE mbk_u32 mbk_threads() { // of a block
+MBK_DEVICE mbk_u32 mbk_threads() { // threads per block
   return blockDim.x;
 }
 MBK_DEVICE mbk_u32 mbk_lane() {
@@ -78,8 +84,8 @@ MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {
   return __ballot_sync(mask, flag);
 }
 
-// Returns the rounded product, never fused with an addition: what a compiler fuses depends
-// on the form.
+// Returns the rounded product, never fused with an addition: which operations a compiler fuses
+// depends on the form of an expression.
 MBK_DEVICE float mbk_multiply(float a, float b) {
   return __fmul_rn(a, b);
 }
@@ -94,7 +100,7 @@ MBK_DEVICE double mbk_fused(double a, double b, double c) {
   return __fma_rn(a, b, c);
 }
 
-// Convert between floats and the bits of halves, without CUDA's header for halves.
+// Convert between a float and the bits of a half, without CUDA's header for halves.
 MBK_DEVICE mbk_u16 mbk_half_of(float value) {
   mbk_u16 bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
@@ -121,7 +127,7 @@ MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
   return __popcll(bits);
 }
 
-// Adds atomically and returns the old value.
+// Adds atomically. Returns the old value.
 template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
   return atomicAdd(address, value);
 }
@@ -139,8 +145,8 @@ MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {
   atomicMax(address, value);
 }
 
-// Reads a word that other threads of the block may change by atomics: the value before or
-// after.
+// Returns a word that other threads of the block may change by atomics, as it was before or
+// after such a change.
 MBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {
   return *(const volatile mbk_u32 *)address;
 }
@@ -155,19 +161,19 @@ template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {
   return __ldcs(address);
 }
 
-// Loads what another block of the same launch has stored, past L1, which may hold older
-// data.
+// Loads a value that another block of the same launch has stored. Bypasses L1, which may hold
+// an older value.
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
   return __ldcg(address);
 }
-// Orders this thread's stores and loads before those that follow, for all blocks.
+// Orders this thread's earlier stores and loads before its later ones, as seen by all blocks.
 MBK_DEVICE void mbk_fence() {
   __threadfence();
 }
-// A number that a block hands to the others of the launch, which is cooperative: else one might
-// wait for another that never starts. It travels in two words, each of them a half and the mark
-// that tells it from what was there before, so that whoever finds both marks has the number and
-// nothing needs to be ordered; two 8-byte words at a multiple of 16 bytes.
+// Posts a number for the other blocks of a cooperative launch; in other launches a block might
+// wait for one that never starts. The number is split between two 8-byte words at a multiple of
+// 16 bytes. Each word holds a half of it and the mark of this exchange. A reader that finds
+// both marks has the number, so no memory ordering is needed.
 MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
   const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);
   const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;
@@ -205,8 +211,8 @@ MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)
   } while (missing);
 }
 
-// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8
-// or 16 bytes.
+// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8 or
+// 16 bytes.
 template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {
   T at[N];
 };
@@ -234,7 +240,7 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
   return bits.pack;
 }
 
-// Loads a pack that is read once, as mbk_load_streaming does.
+// Loads a pack that is read only once, as mbk_load_streaming does.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {
   mbk_pack_bits<T, N> bits;
   if (sizeof(T) * N == 16) {
@@ -253,8 +259,8 @@ template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T,
   *(mbk_pack<T, N> *)address = pack;
 }
 
-// 16 bytes from global to shared memory, both aligned, on their way while the thread goes on:
-// they are there after mbk_copy_wait by the same thread.
+// Starts copying 16 bytes from global to shared memory, both aligned, while the thread
+// continues. The copy is complete after mbk_copy_wait by the same thread.
 MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
@@ -271,18 +277,19 @@ MBK_DEVICE void mbk_copy_wait() {
 #endif
 }
 
-// Kernels that the host launches early (MBI_LAUNCH_DEPENDENT) start while what comes before
-// them in the stream still runs. Until mbk_await they may read what only a plan's making
-// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is
-// complete behind one kernel is so behind all after it.
+// Waits for the earlier work in the stream. A kernel in a dependent launch
+// (MBI_LAUNCH_DEPENDENT) starts while earlier work in the stream still runs. Before mbk_await
+// it may read only arrays that are written while a plan is made, and it may write nothing.
+// Every such kernel waits, so work that is complete for one kernel is complete for all after
+// it.
 MBK_DEVICE void mbk_await() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
 }
-// x, and what else earlier work in the stream may have written; behind mbk_await in kernels
-// that are launched early. There it is no load of data that nobody writes (LDG.CONSTANT): ptxas
-// moves those in front of the wait, whatever the program says.
+// Loads x, or other data that earlier work in the stream may have written. In kernels of
+// dependent launches it must follow mbk_await. There it is not a load of read-only data
+// (LDG.CONSTANT), because ptxas moves those before the wait, whatever the program says.
 template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {
 #if MBK_PLAIN_LAUNCH
   return mbk_load(address);
@@ -297,25 +304,27 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(con
   return *(const mbk_pack<T, N> *)address;
 #endif
 }
-// The same at an address that itself comes from a load behind the wait other than of data that
-// nobody writes (mbk_load_streaming): before that it cannot be, and takes fewer registers.
+// Does the same for an address that comes from a load after the wait which is not a load of
+// read-only data (mbk_load_streaming, for example). The dependence keeps this load after the
+// wait, so a load of read-only data is safe; it takes fewer registers.
 template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {
   return mbk_load(address);
 }
-// Lets the next kernel in the stream start once all blocks got here or ended.
+// Lets the next kernel in the stream start when all blocks have called this or ended.
 MBK_DEVICE void mbk_release() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" : : :);
 #endif
 }
 
-// Tells a graph's conditional node whether its body runs again. The driver has the function.
+// Tells a graph's conditional node whether its body runs again. The driver provides the
+// function.
 extern "C" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);
 MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
   cudaGraphSetConditional(handle, go_on ? 1u : 0u);
 }
 
-// Start to bring the line of `address` into L2.
+// Starts to load the line of `address` into L2.
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }

@@ -1,5 +1,5 @@
-// Functions that expressions (spmv/shared/expression.c) and semirings call, for float and
-// double, with operands of one type.
+// Functions for expressions (spmv/shared/expression.c) and semirings, for float and double. All
+// operands have the same type.
 
 // Return NaN if an operand is NaN, and the second of two equal operands.
 template <class T> MBK_DEVICE T mbk_min(T a, T b) {
@@ -9,7 +9,7 @@ template <class T> MBK_DEVICE T mbk_max(T a, T b) {
   return a > b || a != a ? a : b;
 }
 
-// A function of C for both types.
+// Defines a function of C's library for both types.
 #define MBK_BOTH(name, single, twice)                                                          \
   MBK_DEVICE float name(float a) {                                                             \
     return single(a);                                                                          \
@@ -30,7 +30,7 @@ MBK_DEVICE double mbk_pow(double a, double b) {
   return pow(a, b);
 }
 
-// A comparison as a number, and a number as a condition.
+// Convert a condition to a number and a number to a condition.
 template <class T> MBK_DEVICE T mbk_number_of(bool truth) {
   return truth ? (T)1 : (T)0;
 }
@@ -38,7 +38,7 @@ template <class T> MBK_DEVICE bool mbk_truth_of(T number) {
   return number != (T)0;
 }
 
-// Returns the double with these bits: exact, and the same in any locale.
+// Returns the double with these bits: exact, and independent of any locale.
 MBK_DEVICE double mbk_number(mbk_u64 bits) {
   union {
     mbk_u64 bits;

@@ -2,6 +2,8 @@
 #define MBI_JIT_H
 #include "core/context.h"
 #include "jit/sources.h"
+#include "jit/types.cuh"
+#define MBK_POINTER(type) mbi_devptr /* a pointer in a kernel's arguments, to the host */
 
 struct merbit_buffer {
   merbit_context *context;
@@ -9,7 +11,7 @@ struct merbit_buffer {
   void *pointer;
 };
 
-/* Results that the library tells apart (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
+/* Results that the library distinguishes (cuda.h: CUresult; nvrtc.h: nvrtcResult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_NVRTC_OUT_OF_MEMORY 1
 
@@ -17,7 +19,7 @@ struct merbit_buffer {
 #define MBI_CUDA_DRIVER_OLDEST 11000
 #define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
 
-/* Where a CUDA toolkit has its libraries. */
+/* The library directory inside a CUDA toolkit. */
 #if defined(__aarch64__)
 #define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
 #else
@@ -26,8 +28,8 @@ struct merbit_buffer {
 typedef struct mbi_nvrtc_search {
   merbit_context *context;
   int tried;
-  char places[160];  /* the first ones */
-  char refused[192]; /* the last library that was there but did not do, and why */
+  char places[160];  /* the first places searched */
+  char refused[192]; /* the last library that was refused, and why */
 } mbi_nvrtc_search;
 
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
@@ -38,17 +40,18 @@ typedef struct mbi_nvrtc_search {
 
 #define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
 
-/* How a kernel is launched. */
+/* The kinds of launches. */
 enum {
   MBI_LAUNCH_PLAIN,
-  MBI_LAUNCH_DEPENDENT, /* it may start while what is before it in the stream ends, for it calls
-                      mbk_await before it touches what that may still write or read */
-  MBI_LAUNCH_COOPERATIVE /* its blocks are all resident: they may wait for each other */
+  MBI_LAUNCH_DEPENDENT,  /* may start while earlier work in the stream ends; it calls mbk_await
+                          * before it touches data of that work */
+  MBI_LAUNCH_COOPERATIVE /* all its blocks are resident, so they may wait for each other */
 };
 
 #define MBI_CACHE_FORMAT 1
 #define MBI_CACHE_SUFFIX ".merbit"
-#define MBI_CACHE_LARGEST ((uint64_t)1 << 30) /* bytes; no larger entry is read or written */
+/* Bytes; larger entries are neither read nor written. */
+#define MBI_CACHE_LARGEST ((uint64_t)1 << 30)
 typedef struct mbi_cache_head {
   char magic[8];
   uint64_t format;
@@ -58,29 +61,30 @@ typedef struct mbi_cache_head {
 } mbi_cache_head;
 
 #ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#define MBI_LOADED_IDLE 32 /* the most loaded programs kept without a plan that uses them */
 #endif
-typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+/* An entry of context->loaded, the last used first; guarded by the lock. */
+typedef struct mbi_loaded {
   struct mbi_loaded *next;
-  char *key; /* as the cubin cache has it */
+  char *key; /* as in the cubin cache */
   size_t key_size;
   void *module; /* CUmodule */
   int64_t users;
 } mbi_loaded;
 
-typedef struct mbi_preamble { /* all zero is empty */
+typedef struct mbi_preamble { /* empty if all zero */
   char text[8192];
   size_t length;
-  int overflow; /* a line did not fit; mbi_program_create refuses */
+  int overflow; /* 1: a line did not fit; mbi_program_create fails */
 } mbi_preamble;
 #define MBI_MAIN_NAME "merbit_program.cu"
 #define MBI_PREAMBLE_NAME "merbit_preamble.h"
-#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC known to have the option */
+#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC with the option */
 typedef struct mbi_target {
   char architecture[48];
   const char *options[3];
   int count;
-  int ptx; /* NVRTC does not know this GPU: the driver compiles the rest */
+  int ptx; /* 1: NVRTC does not know this GPU, and the driver compiles PTX */
 } mbi_target;
 typedef struct mbi_texts { /* the files that NVRTC sees, by name */
   const char *names[MBI_SOURCES + 1];
@@ -127,16 +131,19 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context);
 MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer);
 MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address);
 MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used);
-MBI_INTERNAL void mbi_arena_open(merbit_context *context, mbi_arena *arena, mbi_devptr at,
-                                 uint64_t bytes);
-MBI_INTERNAL void mbi_arena_shut(merbit_context *context, mbi_arena *arena);
-MBI_INTERNAL mbi_devptr mbi_arena_close(merbit_context *context, mbi_arena *arena);
 MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
                                                const char *what, mbi_devptr *address);
-MBI_INTERNAL merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
-                                                     int count, mbi_devptr *const *parts,
-                                                     const uint64_t *bytes);
 MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address);
+MBI_INTERNAL void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes);
+MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
+                                              uint64_t bytes, const char *what,
+                                              mbi_devptr *address);
+MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
+                                                    const char *what, int count,
+                                                    mbi_devptr *const *parts,
+                                                    const uint64_t *bytes);
+MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
+                                    mbi_devptr address);
 MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
                                              const void *source, size_t bytes);
 MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *target,

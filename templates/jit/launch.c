@@ -1,18 +1,18 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Launches of kernels, in an entered context. */
+/* Launches of kernels. The CUDA context must be current. */
 
-/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves
- * all that a block may have, because plans that need different amounts may share it. `name`
- * is for the message. */
+/* Allows `function` to be launched with `shared_bytes` of dynamic shared memory. Reserves the
+ * largest amount that a block may have, because plans that need different amounts may share the
+ * function. `name` is for the message. */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                      const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
   char attempt[160];
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK || shared_bytes <= MBI_SHARED_WITHOUT_ASKING) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (shared_bytes <= MBI_SHARED_WITHOUT_ASKING) {
+    return MERBIT_OK;
   }
   if (limit < 0 || shared_bytes > (unsigned)limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
@@ -59,17 +59,17 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
-/* Launches `grid` blocks of `threads`. `how` is a MBI_LAUNCH value. Does nothing for 0
- * blocks. */
+/* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `how` is a MBI_LAUNCH
+ * value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,
                                                   const void *arguments, int how) {
   const char *call = NULL;
-  merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
-  if (status != MERBIT_OK || grid <= 0) {
-    return status;
+  MBI_TRY(mbi_device_alive(context));
+  if (grid <= 0) {
+    return MERBIT_OK;
   }
   if (grid > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
@@ -84,9 +84,9 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
     (void)snprintf(attempt, sizeof attempt,
                    "launching %s (%" PRId64 " blocks of %d threads, %u bytes shared)", name,
                    grid, threads, shared_bytes);
-    status = mbi_device_check(context, result, call, attempt);
+    MBI_TRY(mbi_device_check(context, result, call, attempt));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,

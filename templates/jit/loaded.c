@@ -1,8 +1,8 @@
 #include "core/context.h"
 #include "jit/jit.h"
 
-/* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
- * form loads nothing. */
+/* Loaded programs. The plans of a context share them, and unused ones are kept, so a second
+ * plan of the same form loads nothing. */
 
 /* Unloads a module. The CUDA context must be current. */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
@@ -37,8 +37,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-/* Shares `module` under `key`, which the entry takes over. Returns NULL and changes nothing
- * if memory is short. */
+/* Shares `module` under `key`, which then belongs to the entry. Returns NULL and changes
+ * nothing if there is no memory. */
 MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
                                           void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
@@ -55,7 +55,8 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-/* Unloads unused programs except the `keep` used last. The CUDA context must be current. */
+/* Unloads unused programs, except the `keep` that were used last. The CUDA context must be
+ * current. */
 MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
@@ -78,8 +79,8 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-/* Drops one user. A CUcontext of the caller's may end before ours, so nothing stays loaded
- * there. */
+/* Removes one user of a program. If the CUcontext is the caller's, it may end before the merbit
+ * context, so no program stays loaded there. */
 MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
@@ -93,7 +94,7 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
   }
-  while (context->loaded != NULL) { /* gone with a dead context */
+  while (context->loaded != NULL) { /* their modules went with a lost device */
     mbi_loaded *next = context->loaded->next;
     mbi_loaded_free(context, context->loaded);
     context->loaded = next;

@@ -4,7 +4,7 @@
 
 /* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
 
-/* ---- Preamble: the #defines of one specialisation --------------------------------------- */
+/* ---- Preamble: the #defines of one specialisation ---------------------------------------- */
 
 MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
                                       const char *value) {
@@ -26,7 +26,7 @@ MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *na
   mbi_preamble_define(preamble, name, text);
 }
 
-/* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
+/* ---- Target: architecture and options for NVRTC ------------------------------------------ */
 
 MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
                                              const mbi_preamble *preamble, int capability,
@@ -49,14 +49,14 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
                  target->ptx ? "compute" : "sm", known);
   target->options[0] = target->architecture;
   target->options[1] = "--std=c++14";
-  target->options[2] = "--no-source-include"; /* nothing but embedded files */
+  target->options[2] = "--no-source-include"; /* only embedded files */
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
   return MERBIT_OK;
 }
 
-/* ---- Key: all that the image depends on, each field behind its length ------------------- */
+/* ---- Key: everything that determines the image; each field follows its length ------------ */
 
-/* Returns the key of a program, or NULL if memory is short. */
+/* Returns the key of a program, or NULL if there is no memory. */
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
                                   const mbi_preamble *preamble, const mbi_target *target,
                                   size_t *size) {
@@ -73,7 +73,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   fields[count++] = main_file;
   fields[count++] = preamble->text;
   fields[count++] = version;
-  for (i = 0; i < target->count; i++) { /* the first names the architecture */
+  for (i = 0; i < target->count; i++) { /* the first option names the architecture */
     fields[count++] = target->options[i];
   }
   for (i = 0; i < count; i++) {
@@ -88,7 +88,7 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   return key;
 }
 
-/* ---- Compilation ------------------------------------------------------------------------ */
+/* ---- Compilation ------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
@@ -106,14 +106,10 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
     const char *const *pieces = mbi_sources[i].pieces;
     size_t length = 0;
     void *joined = NULL;
-    merbit_status status;
     for (piece = 0; pieces[piece] != NULL; piece++) {
       length += strlen(pieces[piece]);
     }
-    status = mbi_allocate_array(context, (int64_t)length + 1, 1, mbi_sources[i].name, &joined);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_allocate_array(context, (int64_t)length + 1, 1, mbi_sources[i].name, &joined));
     texts->names[i] = mbi_sources[i].name;
     texts->texts[i] = texts->owned[i] = (char *)joined;
     length = 0;
@@ -128,8 +124,8 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Writes program text, log and image to MERBIT_DUMP, under the cache's name. Ignores
- * failures. */
+/* Writes program text, log and image to the directory MERBIT_DUMP, under the cache's name.
+ * Ignores failures. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
                              const mbi_preamble *preamble, const mbi_target *target,
                              const char *log, const void *image, size_t size) {
@@ -166,26 +162,30 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
 }
 
 /* Copies the cubin, or the PTX, of a compiled program. */
+static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
+                                          const char *main_file, int ptx, void **image,
+                                          size_t *size) {
+  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  MBI_TRY(mbi_nvrtc_check(
+      context, ptx ? nvrtc->get_ptx_size(program, size) : nvrtc->get_cubin_size(program, size),
+      ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file));
+  if (*size == 0 || *size > MBI_CACHE_LARGEST) {
+    return mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
+                    *size, main_file);
+  }
+  MBI_TRY(mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image));
+  return mbi_nvrtc_check(context,
+                         ptx ? nvrtc->get_ptx(program, (char *)*image)
+                             : nvrtc->get_cubin(program, (char *)*image),
+                         ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
+}
+
+/* Copies the image as mbi_nvrtc_copy_image does. After a failure *image is NULL. */
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
                                      const char *main_file, int ptx, void **image,
                                      size_t *size) {
-  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
-  merbit_status status = mbi_nvrtc_check(
-      context, ptx ? nvrtc->get_ptx_size(program, size) : nvrtc->get_cubin_size(program, size),
-      ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file);
-  if (status == MERBIT_OK && (*size == 0 || *size > MBI_CACHE_LARGEST)) {
-    status = mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
-                      *size, main_file);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_nvrtc_check(context,
-                             ptx ? nvrtc->get_ptx(program, (char *)*image)
-                                 : nvrtc->get_cubin(program, (char *)*image),
-                             ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
-  }
+  const merbit_status status =
+      mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
   if (status != MERBIT_OK) {
     mbi_release(context, *image);
     *image = NULL;
@@ -218,8 +218,8 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither
- * driver nor GPU. */
+/* Compiles `main_file` for a compute capability (90 is 9.0). NVRTC must be open; neither driver
+ * nor GPU is needed. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
                                                const mbi_preamble *preamble, int capability,
                                                void **image, size_t *size) {
@@ -250,9 +250,9 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   return status;
 }
 
-/* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
+/* ---- Programs: from the cache or compiled, loaded into the current context --------------- */
 
-/* Loads a cached image. If the driver refuses it, `module` stays NULL and the entry is
+/* Loads a cached image. If the driver refuses it, `module` stays NULL and the cache entry is
  * removed. */
 static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
                                              size_t key_size, mbi_program *program) {
@@ -293,7 +293,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
                               "cuModuleLoadData", "loading a compiled program");
     program->load_seconds = mbi_seconds() - start - program->compile_seconds;
   }
-  if (status == MERBIT_OK) { /* only what the driver has accepted */
+  if (status == MERBIT_OK) { /* store only what the driver has accepted */
     mbi_cache_store(context, key, key_size, image, size);
   } else {
     program->module = NULL;
@@ -302,8 +302,8 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-/* Makes a specialisation of `main_file` for mbi_program_kernel. The CUDA context must be
- * current. */
+/* Makes a specialisation of `main_file`, whose kernels mbi_program_kernel returns. The CUDA
+ * context must be current. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
                                               const mbi_preamble *preamble,
                                               mbi_program *program) {
@@ -311,15 +311,11 @@ MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const cha
   mbi_target target;
   char *key;
   size_t key_size;
-  merbit_status status = mbi_device_alive(context);
+  merbit_status status = MERBIT_OK;
   memset(program, 0, sizeof *program);
-  if (status == MERBIT_OK) {
-    status = mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
-                               &target);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_alive(context));
+  MBI_TRY(mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
+                            &target));
   key = mbi_key_create(context, main_file, preamble, &target, &key_size);
   if (key == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
@@ -349,21 +345,20 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
                                               const mbi_program *program, const char *name,
                                               void **function) {
   char attempt[128];
-  merbit_status status = mbi_device_alive(context);
+  merbit_status status;
   *function = NULL;
-  if (status == MERBIT_OK) {
-    (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
-    status = mbi_device_check(
-        context, context->device.driver.module_get_function(function, program->module, name),
-        "cuModuleGetFunction", attempt);
-  }
+  MBI_TRY(mbi_device_alive(context));
+  (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
+  status = mbi_device_check(
+      context, context->device.driver.module_get_function(function, program->module, name),
+      "cuModuleGetFunction", attempt);
   if (status != MERBIT_OK) {
     *function = NULL;
   }
   return status;
 }
 
-/* Destroys a program, which may be all zero. A dead context's modules are gone with it. */
+/* Destroys a program, which may be all zero. Modules of a lost device do not exist any more. */
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);

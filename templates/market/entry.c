@@ -2,7 +2,7 @@
 
 /* Matrix Market: one line of entries, and the explanation of a bad one. */
 
-/* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
+/* ---- Reading a line: NULL on any fault, which a second pass explains --------------------- */
 
 /* Reads the words that C's printf, GraphBLAS and SciPy write for NaN and infinity. */
 static const char *mbi_mm_special(const char *p, double *value) {
@@ -62,9 +62,9 @@ static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *ent
          entry->imaginary == 0;
 }
 
-/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or
- * on the diagonal unless the matrix is skew-symmetric. The format allows only lower
- * triangles, but files with upper ones are common. */
+/* Returns whether a 1-based entry lies in the triangle of the first off-diagonal entry, or on
+ * the diagonal unless the matrix is skew-symmetric. The format allows only lower triangles, but
+ * files with upper ones are common. */
 static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
   if (r->header.symmetry == MBI_MM_GENERAL) {
     return 1;
@@ -80,7 +80,7 @@ static const char *mbi_mm_line_end(const char *p) {
   return *p == '\n' ? p + 1 : NULL;
 }
 
-/* Returns the next line's start. */
+/* Reads a coordinate line. Returns the start of the next line. */
 static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
                                       mbi_mm_entry *entry) {
   const char *q = mbi_mm_whole(mbi_mm_skip_blanks(p), &entry->row);
@@ -103,8 +103,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
 
-/* Reads the next element of an array file, column by column; elements implied by symmetry
- * are not listed. Zeros are kept, because 0 * Inf must not be lost. */
+/* Reads the next element of an array file, column by column; elements implied by symmetry are
+ * not listed. Zeros are stored, because 0 * Inf must not be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
@@ -122,7 +122,7 @@ MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
 
-/* ---- The fault of a line ----------------------------------------------------------------- */
+/* ---- Explaining a fault ------------------------------------------------------------------ */
 
 static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **at,
                                           const char *what, int64_t limit, int64_t *index) {
@@ -149,7 +149,7 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-/* Explains a bad value. `what` is "value" or the part of one. */
+/* Explains a bad value. `what` is "value", or the name of one of its parts. */
 static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
                                           const char **at) {
   const mbi_mm_input *in = &r->in;
@@ -180,20 +180,17 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-/* Explains why the line at in->next is no entry. */
+/* Explains why the line at in->next is not a valid entry. */
 MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
   char quoted[MBI_MM_QUOTE];
   int64_t row, col;
-  merbit_status status = MERBIT_OK;
   if (!r->header.array) {
-    status = mbi_mm_explain_index(in, &p, "row", r->header.rows, &row);
-    if (status == MERBIT_OK) {
-      status = mbi_mm_explain_index(in, &p, "column", r->header.cols, &col);
-    }
-    if (status == MERBIT_OK && !mbi_mm_in_triangle(r, row, col)) {
-      status = mbi_mm_fail(
+    MBI_TRY(mbi_mm_explain_index(in, &p, "row", r->header.rows, &row));
+    MBI_TRY(mbi_mm_explain_index(in, &p, "column", r->header.cols, &col));
+    if (!mbi_mm_in_triangle(r, row, col)) {
+      return mbi_mm_fail(
           in, MERBIT_INVALID_FILE, in->line, "entry (%" PRId64 ", %" PRId64 ") is %s", row, col,
           row == col  ? "on the diagonal, which skew-symmetric files leave out"
           : row < col ? "above the diagonal and earlier ones below it; files with "
@@ -202,24 +199,20 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
                         "a symmetry have one triangle");
     }
   }
-  if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
+  if (r->header.field != MBI_MM_PATTERN) {
     const int complex = r->header.field == MBI_MM_COMPLEX;
-    status = mbi_mm_explain_value(r, complex ? "real part" : "value", &p);
-    if (status == MERBIT_OK && complex) {
-      status = mbi_mm_explain_value(r, "imaginary part", &p);
+    MBI_TRY(mbi_mm_explain_value(r, complex ? "real part" : "value", &p));
+    if (complex) {
+      MBI_TRY(mbi_mm_explain_value(r, "imaginary part", &p));
     }
   }
-  if (status == MERBIT_OK && r->header.symmetry == MBI_MM_HERMITIAN &&
-      r->header.field == MBI_MM_COMPLEX && *mbi_mm_skip_blanks(p) == '\n') {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-                         "%s has an imaginary part on the diagonal, which is real in a "
-                         "Hermitian matrix",
-                         mbi_mm_quote_line(in->next, quoted));
+  if (r->header.symmetry == MBI_MM_HERMITIAN && r->header.field == MBI_MM_COMPLEX &&
+      *mbi_mm_skip_blanks(p) == '\n') {
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "%s has an imaginary part on the diagonal, which is real in a "
+                       "Hermitian matrix",
+                       mbi_mm_quote_line(in->next, quoted));
   }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-                    "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
-  }
-  return status;
+  return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                     "%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
 }

@@ -1,16 +1,17 @@
 #include "matrix/matrix.h"
 #include "market/market.h"
 
-/* Banner and size line as R. F. Boisvert, R. Pozo and K. Remington define them: The Matrix
- * Market Exchange Formats: Initial Design, NISTIR 5935, 1996. One relaxation: a real
- * `hermitian` file is read as the symmetric matrix that it is. Comments mean nothing, so that a
- * `%%GraphBLAS type` line changes nothing. */
+/* The banner and the size line, as defined by R. F. Boisvert, R. Pozo and K. Remington, The
+ * Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996. With one exception: a real
+ * `hermitian` file is read as the symmetric matrix that it is. Comments have no meaning, so a
+ * line `%%GraphBLAS type` changes nothing. */
 
 MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-/* Returns the end of `word` at `p`, whatever its case, or NULL if another word is there. */
+/* Returns the end of `word` at `p`, in any case of letters, or NULL if there is another
+ * word. */
 MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
@@ -46,7 +47,7 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
                      mbi_mm_quote_word(p, quoted), expected);
 }
 
-/* Refuses combinations that the definition does not allow. */
+/* Fails for combinations that the definition does not allow. */
 static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
@@ -93,8 +94,8 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-/* Reads a whole number with an optional '+'; more than 18 digits give INT64_MAX. Returns
- * its end, or NULL if there is none. */
+/* Reads a whole number with an optional '+'. With more than 18 digits, the result is INT64_MAX.
+ * Returns its end, or NULL if there is no number. */
 MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
@@ -103,7 +104,7 @@ MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   if (end == p) {
     return NULL;
   }
-  if (end - p > 18) { /* the value may have wrapped */
+  if (end - p > 18) { /* the value may have overflowed */
     for (first = p; *first == '0'; first++) {
     }
     if (end - first > 18) {
@@ -136,8 +137,8 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-/* Checks rows against max_rows or the input's length, so that memory stays in proportion to
- * the input. A stream's length is known only at its end and is checked then. */
+/* Checks rows against max_rows or the input's length, so that memory stays proportional to the
+ * input. A stream's length is known only at its end and is checked there. */
 MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                                              const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
@@ -153,15 +154,16 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
                      header->rows, most);
 }
 
-/* Returns the number of lines of an array file: all entries, the lower triangle, or that
- * without the diagonal. */
+/* Returns the number of lines of an array file: all entries, the lower triangle, or the lower
+ * triangle without the diagonal. */
 static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
     return header->cols > 0 && n > INT64_MAX / header->cols ? INT64_MAX : n * header->cols;
   }
-  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31: so many columns */
+  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31, the largest number
+                                                           * of columns */
   return n * half / 2;
 }
 
@@ -183,9 +185,9 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Refuses more entries than the rest of the input can hold, before memory is allocated. The
- * shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more bytes, and
- * the last newline may be missing. */
+/* Fails if there are more entries than the rest of the input can hold, before memory is
+ * allocated. The shortest lines are "1 1", "1 1 1" and "1"; an imaginary part takes two more
+ * bytes, and the last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
                             : header->field == MBI_MM_PATTERN ? 4
@@ -206,24 +208,16 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
 MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
-  merbit_status status = mbi_mm_next_line(in);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_mm_next_line(in));
   if (in->next == in->end) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
                        "the file ends early, before its size line");
   }
   p = in->next;
-  status = mbi_mm_read_size(in, &p, "rows", &header->rows);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_size(in, &p, "columns", &header->cols);
-  }
-  if (status == MERBIT_OK && !header->array) {
-    status = mbi_mm_read_size(in, &p, "entries", &header->entries);
-  }
-  if (status != MERBIT_OK) {
-    return status;
+  MBI_TRY(mbi_mm_read_size(in, &p, "rows", &header->rows));
+  MBI_TRY(mbi_mm_read_size(in, &p, "columns", &header->cols));
+  if (!header->array) {
+    MBI_TRY(mbi_mm_read_size(in, &p, "entries", &header->entries));
   }
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {
@@ -231,11 +225,11 @@ MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *he
                        mbi_mm_quote_line(p, quoted));
   }
   header->line = in->line;
-  status = mbi_mm_check_sizes(in, header);
-  if (status == MERBIT_OK && header->array) {
+  MBI_TRY(mbi_mm_check_sizes(in, header));
+  if (header->array) {
     header->entries = mbi_mm_array_entries(header);
   }
   in->next = p + 1;
   in->line++;
-  return status == MERBIT_OK ? mbi_mm_check_entries(in, header) : status;
+  return mbi_mm_check_entries(in, header);
 }

@@ -18,9 +18,9 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   return (int64_t)size;
 }
 
-/* ---- Sentences --------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------- */
 
-/* Fails with a message on line `line` of the input, which names the file if there is one. */
+/* Fails with a message about line `line` of the input. It names the file if there is one. */
 MBI_PRINTF(4, 5)
 MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
                                        int64_t line, const char *format, ...) {
@@ -34,8 +34,8 @@ MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status sta
                           : mbi_fail(in->context, status, "line %" PRId64 ": %s", line, text);
 }
 
-/* Quotes the bytes from `text` to `end`; bytes other than printable ASCII become \xNN, and
- * long text is cut. */
+/* Quotes the bytes from `text` to `end`. Bytes other than printable ASCII become \xNN, and long
+ * text is cut. */
 static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
   static const char hex[] = "0123456789abcdef";
   size_t size = 0;
@@ -102,7 +102,7 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
                   in->taken);
 }
 
-/* Refuses compressed files, recognised by their first bytes. */
+/* Fails for compressed files, which are recognised by their first bytes. */
 static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
                                           size_t size) {
   static const struct {
@@ -144,7 +144,7 @@ MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   return MERBIT_OK;
 }
 
-/* Takes a window of whole lines from memory in place, if enough bytes follow. Returns 0
+/* Takes a window of whole lines directly from memory if enough bytes follow it. Returns 0
  * otherwise. */
 static int mbi_mm_window_in_place(mbi_mm_input *in) {
   size_t size = in->block_size;
@@ -166,7 +166,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
   return 1;
 }
 
-/* Fills the buffer with the rest of the last window and what can be read behind it. */
+/* Fills the buffer with the rest of the last window and the bytes that follow it. */
 static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   *used = in->rest_size;
   memmove(in->buffer, in->rest, *used);
@@ -184,8 +184,8 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
   return MERBIT_OK;
 }
 
-/* Makes a window of the whole lines in the buffer's first `used` bytes; it is empty if a
- * line is longer. The input's last line may lack its newline. */
+/* Makes a window of the whole lines in the buffer's first `used` bytes. The window is empty if
+ * a line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   const char *last = (const char *)memrchr(in->buffer, '\n', used);
   in->next = in->buffer;
@@ -199,7 +199,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->rest_size = (size_t)(in->buffer + used - in->end);
 }
 
-/* Drops part of a line longer than the buffer, which must be a comment. */
+/* Drops a part of a line that is longer than the buffer; it must be a comment. */
 static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
   if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
@@ -223,46 +223,38 @@ static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_
 
 /* Reads the next window; next == end at the end of the input. */
 static merbit_status mbi_mm_refill(mbi_mm_input *in) {
-  merbit_status status = MERBIT_OK;
   do {
     size_t used;
     if (mbi_mm_window_in_place(in)) {
-      status = mbi_mm_refuse_nul(in, in->next, (size_t)(in->end - in->next));
-      return status == MERBIT_OK ? mbi_mm_report(in, MBI_MM_PROGRESS) : status;
+      MBI_TRY(mbi_mm_refuse_nul(in, in->next, (size_t)(in->end - in->next)));
+      return mbi_mm_report(in, MBI_MM_PROGRESS);
     }
-    status = mbi_mm_fill(in, &used);
-    if (status == MERBIT_OK) {
-      status = mbi_mm_refuse_nul(in, in->buffer, used);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_mm_report(in, MBI_MM_PROGRESS);
-    }
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_mm_fill(in, &used));
+    MBI_TRY(mbi_mm_refuse_nul(in, in->buffer, used));
+    MBI_TRY(mbi_mm_report(in, MBI_MM_PROGRESS));
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
-      status = mbi_mm_long_line(in);
-    } else if (in->in_comment) { /* it ends, if only because the input does */
+      MBI_TRY(mbi_mm_long_line(in));
+    } else if (in->in_comment) { /* the comment ends, at least because the input does */
       in->next = used > 0
                      ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1
                      : in->end;
       in->line++;
       in->in_comment = 0;
     }
-  } while (status == MERBIT_OK && in->next == in->end && !(in->ended && in->rest_size == 0));
-  return status;
+  } while (in->next == in->end && !(in->ended && in->rest_size == 0));
+  return MERBIT_OK;
 }
 
-/* Goes to the next line that is neither blank nor a comment. Both may be anywhere behind
+/* Goes to the next line that is neither blank nor a comment. Such lines may be anywhere after
  * the banner, which is more than the definition allows. */
 MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
     if (in->next == in->end) {
-      const merbit_status status = mbi_mm_refill(in);
-      if (status != MERBIT_OK || in->next == in->end) {
-        return status;
+      MBI_TRY(mbi_mm_refill(in));
+      if (in->next == in->end) {
+        return MERBIT_OK;
       }
     }
     p = mbi_mm_skip_blanks(in->next);
@@ -274,26 +266,23 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-/* Reads the first window, behind a byte order mark. Refuses an empty or compressed input. */
+/* Reads the first window after a byte order mark. Fails for an empty or compressed input. */
 MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
-  merbit_status status = MERBIT_OK;
   in->rest = in->buffer;
   in->line = 1;
   if (in->block == NULL) {
-    status = mbi_mm_fill(in, &size);
+    MBI_TRY(mbi_mm_fill(in, &size));
     head = in->buffer;
     in->rest_size = size;
   }
-  if (status == MERBIT_OK && size == 0) {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
-                         "the input is empty; a Matrix Market banner is expected");
+  if (size == 0) {
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                       "the input is empty; a Matrix Market banner is expected");
   }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_refuse_packed(in, head, size);
-  }
-  if (status == MERBIT_OK && size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
+  MBI_TRY(mbi_mm_refuse_packed(in, head, size));
+  if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
     if (in->block != NULL) {
       in->block += 3;
       in->block_size -= 3;
@@ -303,5 +292,5 @@ MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
       in->rest_size -= 3;
     }
   }
-  return status == MERBIT_OK ? mbi_mm_refill(in) : status;
+  return mbi_mm_refill(in);
 }

@@ -2,46 +2,49 @@
 #define MBI_MARKET_H
 #include "matrix/matrix.h"
 
-#define MBI_FIVE_FIRST (-342) /* below, 19 digits round to zero */
-#define MBI_FIVE_LAST 308     /* above, one digit is beyond any double */
+#define MBI_FIVE_FIRST (-342) /* with a smaller exponent, 19 digits round to zero */
+#define MBI_FIVE_LAST 308     /* with a larger exponent, one digit exceeds every double */
 typedef struct mbi_decimal {  /* a scanned number: +-digits * 10^exponent */
   const char *text;           /* the first digit or point */
-  const char *text_end;       /* behind the last one */
+  const char *text_end;       /* after the last digit or point */
   uint64_t digits;            /* the first 19 significant digits */
-  int64_t exponent;           /* of the last of them */
+  int64_t exponent;           /* power of ten of the last of them */
   int negative;
-  int integer; /* neither point nor exponent */
-  int cut;     /* there are digits beyond the 19th */
+  int integer; /* 1: neither point nor exponent */
+  int cut;     /* 1: there are digits beyond the 19th */
 } mbi_decimal;
-#define MBI_BIG_LIMBS 96 /* 801 digits or 5^1143 times a significand, and a word to spare */
+/* Space for 801 digits, or for 5^1143 times a significand, and one word more. */
+#define MBI_BIG_LIMBS 96
 typedef struct mbi_big { /* little-endian, no leading zero limbs */
   uint32_t limb[MBI_BIG_LIMBS];
   int count;
 } mbi_big;
 
-#define MBI_MM_WINDOW 262144 /* bytes: the longest data line; stays in a core's cache */
-#define MBI_MM_PAD 16        /* bytes that may be read behind a window */
-#define MBI_MM_QUOTE 80      /* a quoted piece of the input, every byte escaped */
-/* Text comes in windows of whole lines. Each ends with a newline and has MBI_MM_PAD readable
- * bytes behind it: scanning that stops at '\n' may load eight bytes at once and needs no other
- * check. Memory is handed out in place but for its end. */
+/* Bytes of a window, and of the longest data line; fits in a core's cache. */
+#define MBI_MM_WINDOW 262144
+#define MBI_MM_PAD 16 /* bytes that may be read after a window */
+/* The size of a quoted piece of the input, with every byte escaped. */
+#define MBI_MM_QUOTE 80
+/* Text comes in windows of whole lines. Each window ends with a newline, and MBI_MM_PAD more
+ * bytes are readable: a scan that stops at '\n' may load eight bytes at once and needs no other
+ * check. Input in memory is not copied, except its end. */
 typedef struct mbi_mm_input {
   merbit_context *context;
   const merbit_read_desc *desc;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path; /* for messages; NULL if there is none */
   merbit_read_callback read;
   void *user;
-  const char *block; /* memory that is not handed out yet */
+  const char *block; /* memory that has not been delivered yet */
   size_t block_size;
-  const char *next, *end; /* the window's unread part */
+  const char *next, *end; /* the unread part of the window */
   int64_t line;           /* the number of the line at `next` */
   char *buffer;
-  const char *rest; /* in the buffer, behind the window: the start of a line */
+  const char *rest; /* the beginning of a line, in the buffer after the window */
   size_t rest_size;
-  int ended;            /* the source is */
+  int ended;            /* 1: the source has ended */
   int added;            /* 1: the last line's newline, which the input lacks */
-  int in_comment;       /* of a line longer than the buffer */
-  int64_t total, taken; /* bytes: in all (0: not known), so far */
+  int in_comment;       /* 1: inside a comment longer than the buffer */
+  int64_t total, taken; /* bytes: in total (0: unknown), so far */
   int64_t reported;
 } mbi_mm_input;
 
@@ -58,35 +61,36 @@ typedef enum mbi_mm_symmetry {
   MBI_MM_HERMITIAN
 } mbi_mm_symmetry;
 typedef struct mbi_mm_header {
-  int array; /* every entry, column by column; else coordinates */
+  int array; /* 1: every entry, column by column; 0: coordinates */
   int field, symmetry;
   int64_t rows, cols;
-  int64_t entries; /* lines that follow */
-  int64_t line;    /* of these sizes */
+  int64_t entries; /* number of lines that follow */
+  int64_t line;    /* the line of these sizes */
 } mbi_mm_header;
 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
-  merbit_type type;          /* of the values; DEFAULT until the field is known */
-  int each;                  /* array elements that an entry may need: 2 with a mirror image */
+  merbit_type type;          /* of the values; DEFAULT until the field has been read */
+  int each;                  /* array elements per entry: 2 with a mirror image */
   int64_t count, capacity;   /* of the arrays */
-  int wide;                  /* 64-bit indices, for the sake of rows beyond 2^31 */
+  int wide;                  /* 1: 64-bit indices, because there are more than 2^31 rows */
   int triangle;              /* of a symmetric file: 1 lower, -1 upper, 0 not known yet */
-  int64_t large, large_line; /* integers that the type may not hold, and the first one's line */
+  int64_t large, large_line; /* integers that the type may not represent, and the line of the
+                              * first */
   void *row_ind, *col_ind, *values;
 } mbi_mm_reader;
 typedef struct mbi_mm_entry {
   int64_t row, col; /* from 1 */
-  double value;     /* of a float's precision where the reader's type is F32 or C64 */
-  double imaginary; /* likewise; of a complex file */
+  double value;     /* rounded to float if the reader's type is F32 or C64 */
+  double imaginary; /* the same, for complex files */
 } mbi_mm_entry;
 
 __extension__ typedef unsigned __int128 mbi_u128;
 
 #ifdef MBI_SEPARATE
 /* market/decimal.c */
-extern const uint64_t mbi_powers_of_five[MBI_FIVE_LAST - MBI_FIVE_FIRST + 1][2];
+MBI_INTERNAL void mbi_five_power(int64_t q, uint64_t five[2]);
 MBI_INTERNAL int mbi_is_digit(char c);
 MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value);
 MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d);

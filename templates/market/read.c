@@ -4,45 +4,38 @@
 
 /* Matrix Market: reads the entries and makes the matrix. */
 
-/* Replaces *array by one of `capacity` elements that begins with its first `count`
+/* Replaces *array by an array of `capacity` elements that begins with its first `count`
  * elements. */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
                                        int64_t capacity, size_t size, const char *what) {
   void *grown;
-  const merbit_status status = mbi_allocate_array(context, capacity, size, what, &grown);
-  if (status == MERBIT_OK) {
-    if (count > 0) {
-      memcpy(grown, *array, (size_t)count * size);
-    }
-    mbi_release(context, *array);
-    *array = grown;
+  MBI_TRY(mbi_allocate_array(context, capacity, size, what, &grown));
+  if (count > 0) {
+    memcpy(grown, *array, (size_t)count * size);
   }
-  return status;
+  mbi_release(context, *array);
+  *array = grown;
+  return MERBIT_OK;
 }
 
-/* Grows the arrays. A known input length bounds the header's count, which is then allocated
- * at once; a stream's arrays grow with what it delivers. */
+/* Grows the arrays. If the input length is known, it bounds the header's count, which is then
+ * allocated at once. The arrays of a stream grow with the entries that arrive. */
 static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   merbit_context *context = r->in.context;
   const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
   const size_t index_size = r->wide ? sizeof(int64_t) : sizeof(int32_t);
   int64_t capacity = r->in.total > 0 ? most : 2 * r->capacity + 1024;
-  merbit_status status;
   capacity = capacity < most ? capacity : most;
-  status = mbi_mm_grow_array(context, &r->row_ind, r->count, capacity, index_size,
-                             "the rows of a file's entries");
-  if (status == MERBIT_OK) {
-    status = mbi_mm_grow_array(context, &r->col_ind, r->count, capacity, index_size,
-                               "the columns of a file's entries");
+  MBI_TRY(mbi_mm_grow_array(context, &r->row_ind, r->count, capacity, index_size,
+                            "the rows of a file's entries"));
+  MBI_TRY(mbi_mm_grow_array(context, &r->col_ind, r->count, capacity, index_size,
+                            "the columns of a file's entries"));
+  if (r->header.field != MBI_MM_PATTERN) {
+    MBI_TRY(mbi_mm_grow_array(context, &r->values, r->count, capacity, mbi_type_size(r->type),
+                              "the values of a file's entries"));
   }
-  if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
-    status = mbi_mm_grow_array(context, &r->values, r->count, capacity, mbi_type_size(r->type),
-                               "the values of a file's entries");
-  }
-  if (status == MERBIT_OK) {
-    r->capacity = capacity;
-  }
-  return status;
+  r->capacity = capacity;
+  return MERBIT_OK;
 }
 
 static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
@@ -81,7 +74,7 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   }
 }
 
-/* Counts an entry of 2^24 or 2^53 and more: beyond, the type lacks some of the integers. */
+/* Counts an entry of 2^24 or 2^53 and more: beyond, the type cannot represent all integers. */
 static void mbi_mm_count_large(mbi_mm_reader *r, const mbi_mm_entry *entry, int64_t line) {
   const double least = mbi_mm_single(r->type) ? 16777216.0 : 9007199254740992.0;
   if (fabs(entry->value) >= least && fabs(entry->value) < (double)INFINITY) {
@@ -100,7 +93,7 @@ static void mbi_mm_tell_large(const mbi_mm_reader *r) {
   }
 }
 
-/* Reads entries from in->next while lines are valid and arrays have space. Returns how
+/* Reads entries from in->next while lines are valid and the arrays have space. Returns how
  * many. */
 static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
   const char *p = r->in.next, *end = r->in.end;
@@ -140,53 +133,48 @@ static merbit_status mbi_mm_explain_cut(const mbi_mm_reader *r, int64_t done) {
 static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
   mbi_mm_entry entry = {0, 1, 0, 0};
   int64_t done = 0;
-  merbit_status status = mbi_mm_grow(r);
+  MBI_TRY(mbi_mm_grow(r));
   if (r->header.symmetry == MBI_MM_SKEW) {
     entry.row = 1; /* of an array: its first column begins below the diagonal */
   }
-  while (status == MERBIT_OK && done < r->header.entries) {
+  while (done < r->header.entries) {
     int64_t run;
-    status = mbi_mm_next_line(&r->in);
-    if (status == MERBIT_OK && r->in.next == r->in.end) {
-      status = mbi_mm_fail(&r->in, MERBIT_INVALID_FILE, r->in.line,
-                           "the file ends early, after %" PRId64 " of %" PRId64 " entries",
-                           done, r->header.entries);
+    MBI_TRY(mbi_mm_next_line(&r->in));
+    if (r->in.next == r->in.end) {
+      return mbi_mm_fail(&r->in, MERBIT_INVALID_FILE, r->in.line,
+                         "the file ends early, after %" PRId64 " of %" PRId64 " entries", done,
+                         r->header.entries);
     }
-    if (status == MERBIT_OK && r->count + r->each > r->capacity) {
-      status = mbi_mm_grow(r);
+    if (r->count + r->each > r->capacity) {
+      MBI_TRY(mbi_mm_grow(r));
     }
-    if (status == MERBIT_OK) {
-      run = mbi_mm_read_run(r, &entry, r->header.entries - done);
-      done += run;
-      if (run == 0) {
-        const int early = mbi_mm_cut(&r->in) && done + 1 < r->header.entries;
-        status = early ? mbi_mm_explain_cut(r, done) : mbi_mm_explain(r);
-      }
+    run = mbi_mm_read_run(r, &entry, r->header.entries - done);
+    done += run;
+    if (run == 0) {
+      const int early = mbi_mm_cut(&r->in) && done + 1 < r->header.entries;
+      MBI_TRY(early ? mbi_mm_explain_cut(r, done) : mbi_mm_explain(r));
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Checks that only blank lines and comments follow the last entry. */
 static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   mbi_mm_input *in = &r->in;
   char quoted[MBI_MM_QUOTE];
-  merbit_status status = mbi_mm_next_line(in);
-  if (status == MERBIT_OK && in->next != in->end) {
-    status = mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
-                         "%s follows the last of %" PRId64 " entries",
-                         mbi_mm_quote_line(in->next, quoted), r->header.entries);
+  MBI_TRY(mbi_mm_next_line(in));
+  if (in->next != in->end) {
+    return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line,
+                       "%s follows the last of %" PRId64 " entries",
+                       mbi_mm_quote_line(in->next, quoted), r->header.entries);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_check_rows(in, &r->header, in->taken);
-  }
-  return status == MERBIT_OK ? mbi_mm_report(in, 0) : status;
+  MBI_TRY(mbi_mm_check_rows(in, &r->header, in->taken));
+  return mbi_mm_report(in, 0);
 }
 
 /* Makes the matrix and adds up duplicates. */
 static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_view view;
-  merbit_status status;
   memset(&view, 0, sizeof view);
   view.format = MERBIT_COO;
   view.value_type = r->type;
@@ -197,38 +185,35 @@ static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   view.row_ind = r->row_ind;
   view.col_ind = r->col_ind;
   view.values = r->values;
-  status = mbi_matrix_from_view(r->in.context, &view, 0, matrix);
-  if (status == MERBIT_OK && r->in.desc->keep_half) {
+  MBI_TRY(mbi_matrix_from_view(r->in.context, &view, 0, matrix));
+  if (r->in.desc->keep_half) {
     (*matrix)->view.symmetry = mbi_mm_symmetries[r->header.symmetry];
   }
-  return status;
+  return MERBIT_OK;
+}
+
+/* Reads the whole input: banner, sizes and entries. */
+static merbit_status mbi_mm_read_text(mbi_mm_reader *r) {
+  MBI_TRY(mbi_mm_start(&r->in));
+  MBI_TRY(mbi_mm_read_banner(&r->in, &r->header));
+  MBI_TRY(mbi_mm_read_sizes(&r->in, &r->header));
+  if (r->type == MERBIT_TYPE_DEFAULT) {
+    r->type = r->header.field == MBI_MM_COMPLEX ? MERBIT_C128 : MERBIT_F64;
+  }
+  r->wide = r->header.rows > INT32_MAX;
+  r->each = r->header.symmetry == MBI_MM_GENERAL || r->in.desc->keep_half ? 1 : 2;
+  MBI_TRY(mbi_mm_read_entries(r));
+  return mbi_mm_read_end(r);
 }
 
 static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_context *context = r->in.context;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   void *buffer;
   MBI_TRY(
       mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer));
   r->in.buffer = (char *)buffer;
-  status = mbi_mm_start(&r->in);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_banner(&r->in, &r->header);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_sizes(&r->in, &r->header);
-  }
-  if (status == MERBIT_OK) {
-    if (r->type == MERBIT_TYPE_DEFAULT) {
-      r->type = r->header.field == MBI_MM_COMPLEX ? MERBIT_C128 : MERBIT_F64;
-    }
-    r->wide = r->header.rows > INT32_MAX;
-    r->each = r->header.symmetry == MBI_MM_GENERAL || r->in.desc->keep_half ? 1 : 2;
-    status = mbi_mm_read_entries(r);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_mm_read_end(r);
-  }
+  status = mbi_mm_read_text(r);
   mbi_release(context, buffer);
   if (status == MERBIT_OK) {
     mbi_mm_tell_large(r);
@@ -240,9 +225,9 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   return status;
 }
 
-/* ---- The three sources ------------------------------------------------------------------- */
+/* ---- The three kinds of input ------------------------------------------------------------ */
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
  * NULL. */
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
                                           const merbit_read_desc *desc, merbit_matrix **matrix,
@@ -284,11 +269,8 @@ MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const 
                                                  merbit_matrix **matrix) {
   mbi_mm_reader reader;
   int file, error;
-  merbit_status status =
-      mbi_mm_reader_create(&reader, context, desc, matrix, path == NULL ? "path" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, path == NULL ? "path" : NULL));
   error = mbi_file_open(path, &file, &reader.in.total);
   if (error != 0) {
     return mbi_fail(context, MERBIT_IO_ERROR, "cannot open %.300s: %s", path, strerror(error));

@@ -4,12 +4,12 @@
 
 /* Matrix Market: writes a view to a file or a callback. */
 
-#define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
-#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
+#define MBI_MM_OUTPUT 65536 /* bytes per call of the callback */
+#define MBI_MM_LINE 128     /* the longest line: two indices of 19 digits, two parts of 24 */
 
 typedef struct mbi_mm_output {
   merbit_context *context;
-  const char *path; /* for the sentence; NULL where there is none */
+  const char *path; /* for messages; NULL if there is none */
   merbit_write_callback write;
   void *user;
   char *buffer;
@@ -49,7 +49,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-/* Turns the locale's decimal separator, of any number of bytes, into a point. */
+/* Replaces the locale's decimal separator, of any number of bytes, by a point. */
 MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
@@ -76,10 +76,10 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-/* Writes the fewest digits from 15 on (6 for a float) that read back exactly; 17 (9) always
+/* Writes the fewest digits, at least 15 (6 for a float), that read back exactly; 17 (9) always
  * do. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
-  char text[40]; /* 24 characters at most; gcc 11 counts to 33 */
+  char text[40]; /* 24 characters at most; gcc 11 assumes 33 */
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
   if (isnan(value) || isinf(value)) {
@@ -93,8 +93,8 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-/* Writes an entry; one of an upper triangle as its mirror image, because files hold lower
- * triangles. */
+/* Writes an entry. An entry of an upper triangle is written as its mirror image, because files
+ * hold lower triangles. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
                              int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
@@ -115,11 +115,10 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-/* Writes the entries in the order of the view's arrays. */
+/* Writes the entries in the order of the view's arrays, and all that waits in the buffer. */
 static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
-  merbit_status status = MERBIT_OK;
-  for (i = 0; i < view->nnz && status == MERBIT_OK; i++) {
+  for (i = 0; i < view->nnz; i++) {
     if (view->format == MERBIT_COO) {
       row = mbi_index_at(view->row_ind, view->index_type, i) - view->base;
     } else {
@@ -129,13 +128,13 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
     }
     mbi_mm_put_entry(out, view, row, i);
     if (out->used > MBI_MM_OUTPUT - MBI_MM_LINE) {
-      status = mbi_mm_flush(out);
+      MBI_TRY(mbi_mm_flush(out));
     }
   }
-  return status;
+  return mbi_mm_flush(out);
 }
 
-/* Returns the banner's symmetry; a Hermitian matrix of real values or ones is symmetric. */
+/* Returns the banner's symmetry. A Hermitian matrix of real values or ones is symmetric. */
 static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
@@ -152,11 +151,8 @@ static const char *mbi_mm_symmetry_word(const merbit_view *view) {
 
 static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
-  merbit_status status =
-      mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer));
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
   mbi_mm_put_text(out, view->values == NULL                    ? "pattern "
@@ -167,9 +163,6 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   mbi_mm_put_whole(out, view->cols, ' ');
   mbi_mm_put_whole(out, view->nnz, '\n');
   status = mbi_mm_write_entries(out, view);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_flush(out);
-  }
   mbi_release(out->context, buffer);
   return status;
 }
@@ -180,15 +173,13 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   if (view->format != MERBIT_BSR) {
     return mbi_mm_write_view(out, view);
   }
-  status = mbi_matrix_from_view(out->context, view, 0, &entries);
-  if (status == MERBIT_OK) {
-    status = mbi_mm_write_view(out, &entries->view);
-  }
+  MBI_TRY(mbi_matrix_from_view(out->context, view, 0, &entries));
+  status = mbi_mm_write_view(out, &entries->view);
   merbit_matrix_destroy(entries);
   return status;
 }
 
-/* Checks the arguments. `culprit` names one that is NULL and must not be; otherwise it is
+/* Checks the arguments. `culprit` names an argument that is NULL and must not be, or is
  * NULL. */
 static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
                                            const char *culprit) {
@@ -228,10 +219,8 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   mbi_mm_output out;
   mbi_replacement replacement;
   int error;
-  merbit_status status = mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
   error = mbi_replacement_begin(&replacement, path);
   if (error == ENOTSUP) {
     return mbi_fail(context, MERBIT_IO_ERROR,

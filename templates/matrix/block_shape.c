@@ -1,12 +1,12 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of
- * rows, and the best of them in the whole matrix. A small matrix is one window. */
+/* Finds the block shape that moves the fewest bytes. Counts every candidate in windows of rows,
+ * then the best ones in the whole matrix. A small matrix is one window. */
 
 #define MBI_SHAPE_SQUARE 8   /* all shapes up to 8 x 8 are candidates */
-#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
-#define MBI_SHAPE_WINDOWS 64 /* at most */
+#define MBI_SHAPE_ALONE 1024 /* one thread counts up to this number of entries */
+#define MBI_SHAPE_WINDOWS 64 /* the most windows */
 
 MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -33,8 +33,8 @@ MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_de
 typedef struct mbi_shape_search {
   const merbit_view *csr;
   int masks;
-  int windows;                        /* 0: one, of all rows */
-  double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
+  int windows;                        /* 0: one window of all rows */
+  double bytes[MBI_SHAPE_CANDIDATES]; /* per entry */
 } mbi_shape_search;
 
 /* Returns the number of block rows in a window for blocks of `height`; windows 0 means all
@@ -48,8 +48,8 @@ MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
-/* Sets [*first, *last) to the block rows of window `w`. Returns the matrix's row behind the
- * window. */
+/* Sets [*first, *last) to the block rows of window `w`. Returns the first row of the matrix
+ * after the window. */
 MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
                                       int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
@@ -59,7 +59,7 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-/* Returns the candidate of fewest bytes and removes it. */
+/* Returns the candidate with the fewest bytes and removes it from the array. */
 MBI_INTERNAL int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
@@ -69,8 +69,8 @@ MBI_INTERNAL int mbi_shape_next(double *bytes) {
   return next;
 }
 
-/* Computes the bytes per entry of a candidate in all windows. Each height sees other rows,
- * so only bytes per entry compare. */
+/* Computes the bytes per entry of a candidate in all windows. Each height covers different
+ * rows, so only bytes per entry can be compared. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
@@ -94,8 +94,8 @@ static void mbi_shape_task(void *argument, int candidate) {
                                        (double)entries;
 }
 
-/* Returns how many windows hold about MBI_SHAPE_ENTRIES entries in all, 0 for the whole
- * matrix. */
+/* Returns the number of windows that hold about MBI_SHAPE_ENTRIES entries in total, or 0 for
+ * the whole matrix. */
 MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
@@ -129,7 +129,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   if (shape->block_rows != 0) {
     return;
   }
-  shape->block_rows = shape->block_cols = 1; /* that is CSR */
+  shape->block_rows = shape->block_cols = 1; /* which is CSR */
   if (csr->nnz == 0) {
     return;
   }
@@ -163,28 +163,25 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* Makes the blocks of a checked host view in the shape that `desc` says. mbi_bsr_release
- * frees them. */
+/* Makes the blocks of a checked host view in the shape of `desc`. mbi_bsr_release frees
+ * them. */
 MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
                                              const merbit_bsr_desc *desc, int masks,
                                              mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
   merbit_view csr;
-  merbit_status status = mbi_shape_check(context, "bsr_desc", desc);
+  merbit_status status;
   memset(bsr, 0, sizeof *bsr);
-  if (status == MERBIT_OK) {
-    status = mbi_blocks_source(context, host, &csr, &made);
-  }
-  if (status == MERBIT_OK) {
-    mbi_shape_find(context, &csr, masks, &shape);
-    status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
-  }
+  MBI_TRY(mbi_shape_check(context, "bsr_desc", desc));
+  MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
+  mbi_shape_find(context, &csr, masks, &shape);
+  status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
   merbit_matrix_destroy(made);
   return status;
 }
 
-/* Borrows the blocks of a checked host BSR view; only 64-bit columns are copied. */
+/* Borrows the blocks of a checked host BSR view. Only 64-bit columns are copied. */
 MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
                                           mbi_bsr *bsr) {
   int64_t i;
@@ -206,22 +203,20 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-/* Writes new values into bsr's blocks. `host` is the view that they were made from, with
- * new values. */
+/* Writes new values into bsr's blocks. `host` is the view from which they were made, with new
+ * values. */
 MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
                                           mbi_bsr *bsr) {
   merbit_matrix *made;
   merbit_view csr;
   mbi_blocking b;
-  merbit_status status = mbi_blocks_source(context, host, &csr, &made);
-  if (status == MERBIT_OK) {
-    b.csr = &csr;
-    b.bsr = bsr;
-    (void)mbi_blocking_count(context, &b);
-    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
-    merbit_matrix_destroy(made);
-  }
-  return status;
+  MBI_TRY(mbi_blocks_source(context, host, &csr, &made));
+  b.csr = &csr;
+  b.bsr = bsr;
+  (void)mbi_blocking_count(context, &b);
+  mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+  merbit_matrix_destroy(made);
+  return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
@@ -241,13 +236,8 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
   memset(info, 0, sizeof *info);
   memset(&shape, 0, sizeof shape);
   shape = desc != NULL ? *desc : shape;
-  status = mbi_shape_check(context, "bsr_desc", &shape);
-  if (status == MERBIT_OK) {
-    status = mbi_view_to_full(context, view, &host);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_shape_check(context, "bsr_desc", &shape));
+  MBI_TRY(mbi_view_to_full(context, view, &host));
   status = mbi_blocks_source(context, &host, &csr, &made);
   if (status == MERBIT_OK) {
     mbi_shape_find(context, &csr, 0, &shape);

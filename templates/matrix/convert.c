@@ -2,8 +2,8 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 
-/* Any host view becomes an owned CSR with 32-bit columns from 0, sorted and without duplicates.
- */
+/* Turns any host view into an owned CSR with 32-bit columns and base 0, sorted and without
+ * duplicates. */
 
 MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
                                      const merbit_view *from, int flags) {
@@ -26,23 +26,21 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   merbit_context *context = build->context;
   int64_t nnz = build->to.nnz;
   void *memory;
-  merbit_status status = mbi_allocate_array(context, build->to.rows + 1, sizeof(int64_t),
-                                            "the row offsets of a matrix", &memory);
+  MBI_TRY(mbi_allocate_array(context, build->to.rows + 1, sizeof(int64_t),
+                             "the row offsets of a matrix", &memory));
   build->row_ptr = (int64_t *)memory;
   build->to.row_ptr = memory;
-  if (status == MERBIT_OK) {
-    status =
-        mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory);
-    build->col_ind = (int32_t *)memory;
+  MBI_TRY(
+      mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory));
+  build->col_ind = (int32_t *)memory;
+  if (build->from->values != NULL) {
+    MBI_TRY(mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
+                               "the values of a matrix", &build->values));
   }
-  if (status == MERBIT_OK && build->from->values != NULL) {
-    status = mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
-                                "the values of a matrix", &build->values);
-  }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Turns the row offsets into 32-bit ones if they suffice. */
+/* Replaces the row offsets by 32-bit ones if these suffice. */
 MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
@@ -72,7 +70,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-/* Makes a matrix that takes over the view's arrays. */
+/* Makes a matrix that owns the view's arrays. */
 MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
                                              void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
@@ -110,7 +108,7 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* Makes a matrix from a checked host view, as merbit_matrix_create promises except for
+/* Makes a matrix from a checked host view, as merbit_matrix_create promises, apart from
  * MBI_BUILD flags. */
 MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
                                                 const merbit_view *view, int flags,
@@ -135,7 +133,7 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-/* Keeps the owner of a view alive for an object made from it; NULL is accepted. */
+/* Keeps the owner of a view alive for an object made from it. `matrix` may be NULL. */
 MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);

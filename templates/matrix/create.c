@@ -27,7 +27,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
-/* Makes a matrix from a checked host view. `detail` is the maker's own. */
+/* Makes a matrix from a checked host view. `detail` is an argument of the maker. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
                                           const void *detail, merbit_matrix **matrix);
 
@@ -45,11 +45,9 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
   if (matrix == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `matrix` is NULL");
   }
-  status = mbi_view_to_full(context, view, &host);
-  if (status == MERBIT_OK) {
-    status = maker(context, &host, detail, matrix);
-    mbi_view_from_full(context, view, &host);
-  }
+  MBI_TRY(mbi_view_to_full(context, view, &host));
+  status = maker(context, &host, detail, matrix);
+  mbi_view_from_full(context, view, &host);
   return status;
 }
 
@@ -61,13 +59,12 @@ static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_v
 static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
                                          const void *desc, merbit_matrix **matrix) {
   mbi_bsr bsr;
-  merbit_status status =
-      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
-    if (status != MERBIT_OK) {
-      mbi_bsr_release(context, &bsr);
-    }
+  merbit_status status;
+  MBI_TRY(
+      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr));
+  status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
+  if (status != MERBIT_OK) {
+    mbi_bsr_release(context, &bsr);
   }
   return status;
 }

@@ -26,8 +26,8 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
                     "give device pointers, or MERBIT_MEMORY_HOST",
                     source);
   }
-  status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
-  if (status == MERBIT_OK && count > 0) {
+  MBI_TRY(mbi_allocate_array(context, count, size, "a host copy of a device array", &copy));
+  if (count > 0) {
     status =
         mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
   }
@@ -39,11 +39,27 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-/* Copies a device view whose header is checked. mbi_host_view_release frees it, after a
+/* Downloads all arrays of a view. The CUDA context must be current. */
+static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
+                                         merbit_view *host) {
+  const size_t index_bytes = mbi_index_bytes(view->index_type);
+  if (view->format != MERBIT_COO) {
+    const int64_t rows =
+        view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows) : view->rows;
+    MBI_TRY(mbi_array_download(context, view->row_ptr, rows + 1,
+                               mbi_index_bytes(view->offset_type), &host->row_ptr));
+  } else {
+    MBI_TRY(mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind));
+  }
+  MBI_TRY(mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind));
+  return mbi_array_download(context, view->values, mbi_view_values(view),
+                            mbi_type_size(view->value_type), &host->values);
+}
+
+/* Copies a device view whose header has been checked. mbi_host_view_release frees the copy, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                              merbit_view *host) {
-  const size_t index_bytes = mbi_index_bytes(view->index_type);
   merbit_status status;
   *host = *view;
   host->memory = MERBIT_MEMORY_HOST;
@@ -53,25 +69,8 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
                     "view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
                     "CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
   }
-  status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (view->format != MERBIT_COO) {
-    const int64_t rows =
-        view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows) : view->rows;
-    status = mbi_array_download(context, view->row_ptr, rows + 1,
-                                mbi_index_bytes(view->offset_type), &host->row_ptr);
-  } else {
-    status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->values, mbi_view_values(view),
-                                mbi_type_size(view->value_type), &host->values);
-  }
+  MBI_TRY(mbi_device_enter(context));
+  status = mbi_arrays_download(context, view, host);
   mbi_device_leave(context);
   return status;
 }

@@ -1,10 +1,11 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
- * symmetric, each row strictly ascending; else those of A + A', made here. */
+/* The graph of a square CSR for matrix/order.c: the CSR's own arrays if their pattern is
+ * symmetric and each row ascends strictly, else those of A + A', which are made here. */
 
-/* Returns the neighbours of a vertex in ascending order, perhaps with the vertex itself. */
+/* Returns the neighbours of a vertex in ascending order. The vertex itself may be among
+ * them. */
 MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
@@ -33,8 +34,8 @@ static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
   return low < length && row[low] == column;
 }
 
-/* Checks that each entry below the diagonal has a partner above. If there are as many
- * above, they all have one. */
+/* Checks that each entry below the diagonal has a partner above it. If there are as many
+ * entries above, all of them have partners too. */
 static void mbi_graph_inspect_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
@@ -77,7 +78,7 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
 
 /* ---- A + A' ------------------------------------------------------------------------------ */
 
-/* Counts each entry once in its row and once in its column's. Their order does not matter:
+/* Counts each entry in its row and in the row of its column. The order does not matter, because
  * rows are sorted later. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
@@ -171,34 +172,28 @@ static merbit_status mbi_graph_sort(mbi_graph *graph) {
   int64_t scratch = 0;
   void *memory;
   int task;
-  merbit_status status;
   mbi_parallel(graph->context, graph->tasks, mbi_graph_longest_task, graph);
   for (task = 0; task < graph->tasks; task++) {
     scratch += graph->found[task];
   }
-  status = mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
-                              "the scratch of a graph's rows", &memory);
-  if (status == MERBIT_OK) {
-    graph->scratch = (int32_t *)memory;
-    mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
-    mbi_release(graph->context, memory);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(graph->context, scratch, sizeof(int32_t),
+                             "the scratch of a graph's rows", &memory));
+  graph->scratch = (int32_t *)memory;
+  mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
+  mbi_release(graph->context, memory);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   merbit_context *context = graph->context;
   void *memory;
   int64_t v;
-  merbit_status status = mbi_allocate_array(context, graph->rows + 1, sizeof(int64_t),
-                                            "the rows of a graph", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, graph->rows + 1, sizeof(int64_t), "the rows of a graph",
+                             &memory));
   graph->starts = (int64_t *)memory;
   memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
   mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
-  for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
+  for (v = 0; v < graph->rows; v++) { /* each row's end becomes its start again */
     graph->starts[v + 1] += graph->starts[v];
   }
   MBI_TRY(mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
@@ -209,25 +204,24 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-/* Makes the graph of a checked square host CSR with 32-bit columns, which is borrowed.
- * mbi_graph_release frees it, after a failure too. */
+/* Makes the graph of a checked square host CSR with 32-bit columns, which must outlive it.
+ * mbi_graph_release frees it, on failure too. */
 MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
                                             mbi_graph *graph) {
   void *memory;
-  merbit_status status;
   memset(graph, 0, sizeof *graph);
   graph->context = context;
   graph->csr = *csr;
   graph->rows = csr->rows;
   graph->base = csr->base;
   graph->tasks = mbi_share_tasks(context, csr->nnz);
-  status = mbi_allocate_array(context, csr->rows, sizeof(int32_t), "the degrees of a graph",
-                              &memory);
+  MBI_TRY(mbi_allocate_array(context, csr->rows, sizeof(int32_t), "the degrees of a graph",
+                             &memory));
   graph->degree = (int32_t *)memory;
-  if (status == MERBIT_OK && !mbi_graph_is_symmetric(graph)) {
-    status = mbi_graph_symmetrise(graph);
+  if (!mbi_graph_is_symmetric(graph)) {
+    MBI_TRY(mbi_graph_symmetrise(graph));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {

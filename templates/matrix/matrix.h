@@ -12,65 +12,65 @@ typedef struct mbi_c128 {
 
 struct merbit_matrix {
   merbit_context *context;
-  int64_t references; /* the user, and what was made from its view */
-  merbit_view view; /* CSR or BSR, host, base 0, 32-bit columns; its arrays are the matrix's */
-  void *memory;     /* that holds all of them; NULL: each is an allocation */
+  int64_t references; /* the user's, and those of objects made from its view */
+  merbit_view view;   /* CSR or BSR, host, base 0, 32-bit columns; the matrix owns its arrays */
+  void *memory;       /* an allocation that holds all arrays; NULL: each has its own */
 };
 
 #define MBI_TYPE_NAME 24 /* bytes */
 
-#define MBI_BLOCK_MOST 64 /* rows or columns of a block */
+#define MBI_BLOCK_MOST 64 /* the most rows or columns of a block */
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
-#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
+#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array; no longer one can be addressed */
 
-#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
+/* Longest row for insertion sort; longer rows: radix sort by bytes. */
+#define MBI_SHORT_ROW 32
 
 typedef struct mbi_build {
   merbit_context *context;
   const merbit_view *from;
-  const void *major, *minor; /* index arrays that become rows and columns, where there are */
-  int walk;     /* transposed CSR: the column of an entry is the row it stands in */
-  void *places; /* where each entry was, for those who ask: of place_type */
+  const void *major, *minor; /* index arrays that become rows and columns, if there are any */
+  int walk;     /* 1: a transposed CSR, in which the column of an entry is its original row */
+  void *places; /* the original place of each entry, of place_type; or NULL */
   merbit_index_type place_type;
-  merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
+  merbit_view to;          /* CSR, base 0; with 64-bit offsets until the end */
   int64_t *row_ptr;        /* the arrays of `to` */
-  int32_t *narrow_row_ptr; /* takes the place of row_ptr at the end */
+  int32_t *narrow_row_ptr; /* replaces row_ptr at the end */
   int32_t *col_ind;
   void *values;
   int tasks;
-  void *cursors; /* per task and row: where the next entry goes; 32 bits if they do */
+  void *cursors; /* per task and row: where the next entry goes; 32 bits if these suffice */
   void *scratch; /* of the radix sort: values, then columns */
   int32_t *scratch_columns;
-  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row out of order */
-  int duplicates[MBI_MAX_THREADS];  /* per task: has it met some */
+  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row that is out of order */
+  int duplicates[MBI_MAX_THREADS];  /* per task: 1 if there are duplicates */
 } mbi_build;
 
-/* Blocks in host memory, as a product reads them. */
+/* Blocks in host memory, in the format that products read. */
 typedef struct mbi_bsr {
   merbit_view view;      /* MERBIT_BSR */
-  const uint64_t *masks; /* mask_words for each block: bit k says that its k-th value is an
-                            entry; NULL: all that lie inside the matrix are */
+  const uint64_t *masks; /* mask_words per block: bit k is 1 if the block's k-th value is an
+                          * entry; NULL: all values inside the matrix are entries */
   int mask_words;        /* 0 without masks */
   int64_t entries;       /* of the matrix */
-  void *memory;          /* that holds what is not the user's */
+  void *memory;          /* an allocation that holds all arrays except the user's */
 } mbi_bsr;
-/* What is no entry becomes a zero, and with masks that is told; where a product reads them they
- * count among the bytes that a shape moves. */
+/* How blocks store values that are no entries: as zeros; as zeros, with masks that say so; or
+ * with masks that products read, which then count among the bytes of a shape. */
 enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
 typedef struct mbi_blocking {
   const merbit_view *csr;
   mbi_bsr *bsr;
   int tasks;
-  int64_t
-      blocks[MBI_MAX_THREADS]; /* per task; before the second pass: where its first one goes */
+  int64_t blocks[MBI_MAX_THREADS]; /* per task; before the second pass: its first block */
   int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
 } mbi_blocking;
 
-#define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
+#define MBI_SHAPE_CANDIDATES 70 /* number of candidates of mbi_shape_of */
 #define MBI_SHAPE_FINALISTS 3
-/* Entries to look at for each candidate, about, and rows of a window. */
+/* About how many entries are counted for each candidate, and the rows of a window. */
 #ifndef MBI_SHAPE_ENTRIES
 #define MBI_SHAPE_ENTRIES (1 << 18)
 #endif
@@ -78,26 +78,27 @@ typedef struct mbi_blocking {
 #define MBI_SHAPE_WINDOW 256
 #endif
 
-/* How a view becomes a CSR. */
+/* Flags for turning a view into a CSR. */
 #define MBI_BUILD_TRANSPOSE 1 /* rows become columns */
-#define MBI_BUILD_KEEP 2 /* duplicates stay, beside each other in the order of the arrays */
+#define MBI_BUILD_KEEP 2      /* duplicates are kept, adjacent and in the order of the arrays */
 
 typedef struct mbi_graph {
   merbit_context *context;
   merbit_view csr; /* host, 32-bit columns */
   int64_t rows;
-  int base;        /* of the columns of mbi_graph_row */
-  int32_t *degree; /* neighbours, the vertex itself left out */
-  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
+  int base;        /* of the columns that mbi_graph_row returns */
+  int32_t *degree; /* number of neighbours, without the vertex itself */
+  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own rows are
+                    * used */
   int32_t *columns;
   int32_t *scratch; /* for sorting long rows */
   int tasks;
-  int64_t
-      found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
-  int uneven[MBI_MAX_THREADS]; /* by task: has it met what makes it another graph */
+  int64_t found[MBI_MAX_THREADS]; /* per task: entries below the diagonal minus those above, or
+                                   * the longest row */
+  int uneven[MBI_MAX_THREADS];    /* per task: 1 if the CSR is not its own graph */
 } mbi_graph;
 
-#define MBI_ORDER_SEARCHES 8 /* of a component; meshes take 3 or 4 */
+#define MBI_ORDER_SEARCHES 8 /* the most searches of a component; meshes take 3 or 4 */
 
 typedef struct mbi_permute {
   merbit_context *context;
@@ -105,28 +106,29 @@ typedef struct mbi_permute {
   const int32_t *order;            /* order[new] = old */
   int32_t *inverse;                /* inverse[old] = new */
   merbit_view to;                  /* base 0, columns ascending in each row */
-  void *row_ptr, *values, *places; /* places[k]: where entry k was; of to.offset_type */
+  void *row_ptr, *values, *places; /* places[k]: the original place of entry k; of
+                                    * to.offset_type */
   int32_t *col_ind;
-  uint64_t *keys; /* twice as many as entries of the tasks' longest rows */
+  uint64_t *keys; /* twice the entries of the tasks' longest rows */
   int tasks;
   int64_t longest[MBI_MAX_THREADS];
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
-/* What entries, and their mirror images, are of the values given. */
+/* How the entries, and their mirror images, follow from the given values. */
 typedef struct mbi_symmetry_signs {
   int direct, mirror;
 } mbi_symmetry_signs;
 
-typedef struct mbi_strip { /* the rows of one block row on their way */
+typedef struct mbi_strip { /* the rows of one block row during a walk */
   const int32_t *col_ind;
   int rows, base;
-  uint32_t next[MBI_BLOCK_MOST]; /* the column where each stands, counted from 0 */
+  uint32_t next[MBI_BLOCK_MOST]; /* the next column of each row, counted from 0 */
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 
-/* Sorts a row by columns; the two scratch arrays are as long as the row: matrix/row_sort.c. */
+/* Sorts a row by columns. The two scratch arrays are as long as the row: matrix/row_sort.c. */
 typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
                                int32_t *scratch_columns, void *scratch_values);
 
@@ -271,8 +273,8 @@ MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const mer
                                               const int32_t *order, merbit_matrix **matrix,
                                               void **places);
 /* matrix/transpose_map.c */
-MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                           const void *places, merbit_view *to);
+MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
+                                         const void *places, merbit_view *to);
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
                                                     const merbit_view *from,
                                                     merbit_matrix **matrix, void **places);

@@ -1,13 +1,12 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way
- * it points, and the diagonal and duplicates count nothing. By degree; and reverse
- * Cuthill-McKee (E. Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An
- * Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979, find an end of the graph.
- */
+/* Orders of the vertices of a square matrix's graph, in which entry (i, j) joins i and j in
+ * both directions; the diagonal and duplicates do not count. By degree, or reverse
+ * Cuthill-McKee (E. Cuthill, J. McKee, 1969), starting at the vertex found by A. George, J. W.
+ * H. Liu, An Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979. */
 
-/* ---- Sorting keys: what to sort by in the upper half of 64 bits -------------------------- */
+/* ---- Sorting 64-bit keys by their upper halves ------------------------------------------- */
 
 static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   int64_t i, j;
@@ -20,8 +19,8 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-/* Sorts keys by their upper halves, which are at most `most`; equal ones must have
- * ascending lower halves. `scratch` holds as many keys if there are more than
+/* Sorts keys by their upper halves, which are at most `most`. Keys with equal upper halves must
+ * have ascending lower halves. `scratch` holds as many keys if there are more than
  * MBI_SHORT_ROW. Returns the sorted array. */
 MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
                                      uint32_t most) {
@@ -56,15 +55,15 @@ MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t 
 
 typedef struct mbi_order_walk {
   const mbi_graph *graph;
-  unsigned char *stamp; /* of a vertex: the last search that met it; 0: none has */
-  uint64_t *keys;       /* twice as many as neighbours of any vertex */
-  int32_t most;         /* neighbours of any vertex */
+  unsigned char *stamp; /* per vertex: the last search that visited it; 0: none */
+  uint64_t *keys;       /* twice the most neighbours of any vertex */
+  int32_t most;         /* the most neighbours of any vertex */
 } mbi_order_walk;
 
 typedef struct mbi_levels {
-  int64_t depth; /* levels below the root's */
-  int64_t last;  /* where the deepest begins in the queue */
-  int64_t size;  /* of the component */
+  int64_t depth; /* number of levels below the root's */
+  int64_t last;  /* where the deepest level begins in the queue */
+  int64_t size;  /* number of vertices of the component */
 } mbi_levels;
 
 /* Appends the unvisited neighbours of v by ascending degree, then by number. Returns the
@@ -89,8 +88,8 @@ static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int numbe
   return tail;
 }
 
-/* Searches a component breadth first; a smaller stamp means not visited yet. The queue
- * becomes Cuthill and McKee's order from `root`. */
+/* Searches a component breadth first. A vertex with a smaller stamp has not been visited yet.
+ * The queue becomes Cuthill and McKee's order from `root`. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
                                    int32_t *queue) {
   int64_t head = 0, tail = 1;
@@ -111,8 +110,8 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* Searches from any vertex of a component, then from one of least degree in the deepest
- * level, until the depth no longer grows. The last search has ordered the component.
+/* Searches from any vertex of a component, then from a vertex of least degree in the deepest
+ * level, until the depth does not grow any more. The last search has ordered the component.
  * Returns its number of vertices. */
 static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
@@ -179,7 +178,7 @@ static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *gra
 
 /* ---- By degree --------------------------------------------------------------------------- */
 
-/* Sorts vertices by descending degree, then by number: a counting sort. */
+/* Sorts vertices by descending degree, then by number, with a counting sort. */
 static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
                                       int32_t *order) {
   int32_t *starts, at = 0;
@@ -210,12 +209,9 @@ MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbi
                                             merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
   void *memory;
-  merbit_status status =
-      mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory);
+  merbit_status status;
   *order = NULL;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory));
   status = mbi_graph_create(context, csr, &graph);
   if (status == MERBIT_OK) {
     status = reordering == MERBIT_REORDERING_RCM

@@ -18,7 +18,8 @@ MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
                                     : view->nnz;
 }
 
-/* Returns one entry of an array of either width. In loops the branch is always predicted. */
+/* Returns an element of an index array of either width. In loops the branch is always
+ * predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
                                  : ((const int64_t *)array)[i];
@@ -37,14 +38,14 @@ MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row) {
   return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
 }
 
-/* Returns the first item of `task` where `count` items are dealt to `tasks` evenly and in
+/* Returns the first item of `task` if `count` items are divided among `tasks` evenly and in
  * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-/* Returns the number of tasks worth starting for `count` cheap steps. */
+/* Returns the number of tasks that `count` cheap steps are worth. */
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
@@ -64,8 +65,8 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-/* Returns the first row of `task` where the rows of a valid CSR view are dealt to `tasks`
- * by their entries. */
+/* Returns the first row of `task` if the rows of a valid CSR view are divided among `tasks` by
+ * their entries. */
 MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0
          : task == tasks ? csr->rows

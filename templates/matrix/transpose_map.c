@@ -1,9 +1,9 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
- * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
- * beyond that. */
+/* The transpose of a CSR or a BSR, entry by entry. Duplicates are kept, and the place of each
+ * entry is recorded, so that new values can be moved. merbit_matrix_transpose also sorts and
+ * adds up. */
 
 typedef struct mbi_transpose_map {
   const merbit_view *from;
@@ -13,7 +13,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-/* Moves a task's blocks as they are: a column-major block is its row-major transpose. */
+/* Moves a task's blocks unchanged: a column-major block is the transpose of a row-major one. */
 static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
@@ -26,10 +26,10 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-/* Writes values, given in the original matrix's order of entries or blocks, to its
- * transpose `to`. */
-MBI_INTERNAL void mbi_transpose_map_values(merbit_context *context, const void *values,
-                                           const void *places, merbit_view *to) {
+/* Writes values, given in the original matrix's order of entries or blocks, to the transpose
+ * `to`. */
+MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
+                                         const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
   from.values = values;
@@ -61,9 +61,9 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return MERBIT_OK;
 }
 
-/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns
- * and base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation that says
- * where each entry or block was, of the matrix's offset_type; NULL for a pattern. */
+/* Makes *matrix, the transpose of the checked host view `from`: a CSR with 32-bit columns and
+ * base 0, or a BSR, with at most 2^31 - 1 rows. *places is an allocation with the original
+ * place of each entry or block, of the matrix's offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
                                                     const merbit_view *from,
                                                     merbit_matrix **matrix, void **places) {
@@ -90,7 +90,7 @@ MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
                                                                      : MERBIT_BLOCK_ROW_MAJOR;
     }
     if (blocks && made.values != NULL) {
-      mbi_transpose_map_values(context, from->values, build.places, &made);
+      mbi_transpose_map_into(context, from->values, build.places, &made);
     }
     status = mbi_matrix_record(context, &made, NULL, matrix);
   }

@@ -1,9 +1,9 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 
-/* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they
- * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
- * well. */
+/* Checks of views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix.
+ * The rules are those of Matrix Market (NISTIR 5935), except that the upper triangle is allowed
+ * too. */
 
 MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
@@ -56,7 +56,7 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-/* Returns the row where a walk over entries from `first` begins; first < nnz. */
+/* Returns the row where a walk over the entries from `first` on begins; first < nnz. */
 MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
@@ -69,8 +69,9 @@ typedef struct mbi_triangle {
   const merbit_view *view;
   int tasks;
   int64_t first[MBI_MAX_THREADS][4]; /* per task: its first entry below, on and above the
-                                        diagonal, and there though it must not; nnz: none */
-  int64_t diagonal[MBI_MAX_THREADS]; /* per task: its entries there */
+                                      * diagonal, and its first on the diagonal that is not
+                                      * allowed; nnz: none */
+  int64_t diagonal[MBI_MAX_THREADS]; /* per task: number of entries on the diagonal */
 } mbi_triangle;
 
 /* Returns whether an entry may not lie on the diagonal. */
@@ -104,8 +105,8 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* Sets first[kind] to the first entry of each kind, whatever the number of threads. Returns
- * how many lie on the diagonal. */
+/* Sets first[kind] to the first entry of each kind, for any number of threads. Returns the
+ * number of entries on the diagonal. */
 MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
                                        int64_t *first) {
   mbi_triangle t;
@@ -127,7 +128,7 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
 }
 
 /* Checks that the entries of a host view, whose indices are valid, lie in one triangle. The
- * message names the first that does not; rows and columns are as stored. */
+ * message names the first entry that does not; rows and columns are as stored. */
 MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
                                               const merbit_view *view) {
   int64_t first[4], bad, row, column;

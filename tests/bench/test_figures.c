@@ -1,4 +1,4 @@
-/* What the benchmark makes of its samples: quantiles, pay-back, limits, means; and that its
+/* The benchmark's figures from its samples: quantiles, pay-back, limits, means; and that its
  * kernels compile. */
 #include "support/internal.h"
 

@@ -28,7 +28,7 @@ static void with_path(world *w) {
   }
 }
 
-/* What the solvers' descriptions have beside zeros. */
+/* The solvers' descriptions; fields that are not listed are zero. */
 enum { JACOBI_CG, BLOCK_BICGSTAB, BLOCK_GMRES, REORDERED_GMRES, REFINING_CG };
 static const struct {
   merbit_solver_method method;

@@ -1,6 +1,6 @@
-/* What the calls of test_allocation.c work on: matrices of small integers, so that every
- * product is exact and has one right answer, and a context whose allocator fails on demand.
- * Include merbit.h and cmocka.h first. */
+/* The data of test_allocation.c: matrices of small integers, so that every product is exact and
+ * has one right answer, and a context whose allocator fails on demand. Include merbit.h and
+ * cmocka.h first. */
 #ifndef TEST_CORE_ALLOCATION_WORLD_H
 #define TEST_CORE_ALLOCATION_WORLD_H
 #include "support/cpu.h"
@@ -152,8 +152,7 @@ static void world_close(world *w) {
   assert_int_equal(w->memory.live, 0);
 }
 
-/* ---- Right answers
- * --------------------------------------------------------------------------------- */
+/* ---- Right answers ----------------------------------------------------------------------- */
 
 /* The product of `plan` must be `factor` times that of the fixture, bit for bit. */
 static void world_expect_product(const world *w, merbit_plan *plan, merbit_workspace *workspace,

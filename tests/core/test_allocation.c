@@ -11,8 +11,7 @@
 #include "core/allocation_calls.h"
 #include "core/allocation_solvers.h"
 
-/* ---- The table
- * -------------------------------------------------------------------------------------- */
+/* ---- The table --------------------------------------------------------------------------- */
 
 typedef enum need {
   NOTHING,
@@ -147,8 +146,7 @@ static const allocation_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-/* ---- The sweep
- * --------------------------------------------------------------------------------------- */
+/* ---- The sweep --------------------------------------------------------------------------- */
 
 typedef struct totals {
   long allocations, failed, survived;
@@ -245,8 +243,7 @@ static void every_allocation_fails(void **state) {
   fixture_free(&large);
 }
 
-/* ---- Every function of merbit.h is in the table
- * ------------------------------------------------------- */
+/* ---- Every function of merbit.h is in the table ------------------------------------------ */
 
 static int in_table(const char *name, size_t length) {
   int i;

@@ -121,7 +121,8 @@ static void files_by_pattern(void **state) {
 /* A forked child has the context but none of its workers: it computes alone, and destroys. */
 static void a_child_without_workers(void **state) {
   enum { ROWS = 40000 };
-  int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, 4), *col_ind = (int32_t *)test_allocate(ROWS, 4);
+  int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, 4),
+          *col_ind = (int32_t *)test_allocate(ROWS, 4);
   double *y = (double *)test_allocate(ROWS, 8), x = 3;
   merbit_context *context = cpu_open(NULL, 4);
   const merbit_view view = merbit_csr(ROWS, 1, ROWS, row_ptr, col_ind, NULL);

@@ -123,8 +123,8 @@ static struct {
   pthread_barrier_t turn;
 } several;
 
-/* Fails in its turn, and asks when all have failed. Returns NULL if it finds its own failure; the first thread, whose
- * failure is the oldest, must find none. */
+/* Fails in its turn, and asks when all have failed. Returns NULL if it finds its own failure;
+ * the first thread, whose failure is the oldest, must find none. */
 static void *fail_in_turn(void *number) {
   const int own = *(const int *)number;
   char sentence[MERBIT_MESSAGE_SIZE], expected[32];

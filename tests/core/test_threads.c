@@ -69,7 +69,7 @@ static void after_a_rest(void **state) {
   merbit_context_destroy(context);
 }
 
-/* What tasks wrote is there when the call returns. */
+/* Writes a result, which must be there when the call returns. */
 static void square(void *argument, int index) {
   ((int64_t *)argument)[index] = (int64_t)index * index;
 }
@@ -139,7 +139,8 @@ static void *make_a_plan(void *argument) {
   merbit_context *context = (merbit_context *)argument;
   int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, sizeof *row_ptr);
   int32_t *col_ind = (int32_t *)test_allocate(ROWS * WIDTH, sizeof *col_ind);
-  double *x = (double *)test_allocate(ROWS, sizeof *x), *y = (double *)test_allocate(ROWS, sizeof *y);
+  double *x = (double *)test_allocate(ROWS, sizeof *x),
+         *y = (double *)test_allocate(ROWS, sizeof *y);
   merbit_view view = merbit_csr(ROWS, ROWS, ROWS * WIDTH, row_ptr, col_ind, NULL);
   const double one = 1;
   merbit_plan *plan;

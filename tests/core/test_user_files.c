@@ -1,6 +1,6 @@
-/* Files that the user names, on a disk that refuses: each call of the system fails in turn. A matrix that
- * is written is whole in its place, or the old file is; one that is read is right; errors say which file; no
- * file is left open and no temporary behind. */
+/* Files that the user names, on a disk that refuses: each call of the system fails in turn. A
+ * matrix that is written is whole in its place, or the old file is; one that is read is right;
+ * errors say which file; no file is left open and no temporary behind. */
 #include "jit/cache_calls.h"
 
 #include <setjmp.h>
@@ -12,8 +12,9 @@
 
 static const int32_t row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
 static const double values[] = {1.5, 2, 3, -4, 5};
-static const char whole[] = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1.5\n1 3 2\n2 2 3\n"
-                            "3 1 -4\n3 3 5\n";
+static const char whole[] =
+    "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1.5\n1 3 2\n2 2 3\n"
+    "3 1 -4\n3 3 5\n";
 static const char old[] = "old\n";
 
 static char folder[64], path[128], link_path[128];
@@ -80,8 +81,8 @@ static void sweep(void) {
   assert_int_equal(system(command), 0);
 }
 
-static int write_with_failure(merbit_context *context, const char *to, int exists, int step, int code,
-                              int calls) {
+static int write_with_failure(merbit_context *context, const char *to, int exists, int step,
+                              int code, int calls) {
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
   const int files = entries_of("/proc/self/fd");
   int failed;

@@ -1,5 +1,5 @@
-// What every program of the fake NVRTC begins with and what takes longest to read: CMake
-// compiles it once.
+// The beginning of every program of the fake NVRTC, which takes longest to read: CMake compiles
+// it once.
 #ifndef FAKE_AHEAD_H
 #define FAKE_AHEAD_H
 #include <algorithm>

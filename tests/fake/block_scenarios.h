@@ -1,11 +1,12 @@
-/* What users of blocks do, once through: part of scenarios.h. */
+/* Scenarios of users of blocks: part of scenarios.h. */
 #ifndef TEST_FAKE_BLOCK_SCENARIOS_H
 #define TEST_FAKE_BLOCK_SCENARIOS_H
 #include "fake/scenario_bed.h"
 
 enum { BLOCK_ROWS = 3, BLOCK_COLS = 4, BLOCK_ENTRIES = BLOCK_ROWS * BLOCK_COLS };
 
-/* Of the plans; shapes 0: as the view has them, or as they are found. */
+/* The method and the shape of blocks that the plans ask for; 0: the view's shape, or the one
+ * that is found. */
 static merbit_method blocks_method = MERBIT_METHOD_BSR;
 static int blocks_high, blocks_wide;
 

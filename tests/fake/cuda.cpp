@@ -8,7 +8,7 @@
 typedef uint64_t device_pointer;
 
 extern "C" {
-// ---- The side door -------------------------------------------------------------------------
+// ---- The side door --------------------------------------------------------------------------
 
 fake_cuda *fake_cuda_state() {
   return &state;
@@ -35,7 +35,7 @@ void fake_cuda_reset() {
 
 static const bool ready = (fake_cuda_reset(), true);
 
-// ---- Driver and devices --------------------------------------------------------------------
+// ---- Driver and devices ---------------------------------------------------------------------
 
 int cuInit(unsigned) {
   CALL(FREE);
@@ -90,9 +90,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   return SUCCESS;
 }
 
-// ---- Contexts ------------------------------------------------------------------------------
+// ---- Contexts -------------------------------------------------------------------------------
 
-// As on a real GPU, a process that killed the context gets no other.
+// A process that has killed the context gets no other one, as on a real GPU.
 int cuDevicePrimaryCtxRetain(void **context, int device) {
   CALL(FREE);
   if (state.dead != 0) {
@@ -147,7 +147,7 @@ int cuCtxGetDevice(int *device) {
   return SUCCESS;
 }
 
-// ---- Memory: a call that fails leaves rubbish in its out pointer ---------------------------
+// ---- Memory: a call that fails leaves rubbish in its out pointer ----------------------------
 
 int cuMemAlloc_v2(device_pointer *address, size_t bytes) {
   *address = 0xbad;
@@ -228,7 +228,7 @@ int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, voi
 }
 
 #ifndef FAKE_OLD // what the old driver lacks
-// Of a host pointer: type 0, and no error.
+// Answers type 0, and no error, for a host pointer.
 int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
                            device_pointer address) {
   CALL(CAPTURED);
@@ -242,7 +242,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 
 #include "graphs.h"
 
-// ---- Modules and launches ------------------------------------------------------------------
+// ---- Modules and launches -------------------------------------------------------------------
 
 // An image is text: "fake cubin 90 PATH" or "fake ptx 80 PATH". Programs stay loaded, for the
 // sake of debuggers and leak checkers.
@@ -318,36 +318,36 @@ int cuFuncSetAttribute(void *handle, int attribute, int value) {
   return SUCCESS;
 }
 
-// The first of them that should be the address of device memory and is not; -1: none.
-static int misplaced(const fake_kernel &kernel, void *const *arguments) {
-  for (unsigned i = 0; i < kernel.parameters; i++) {
-    if (kernel.pointers[i]) {
-      uint64_t address;
-      memcpy(&address, arguments[i], sizeof address);
-      if (address != 0 && !memory.holds(address, 1)) {
-        return (int)i;
-      }
+// The arguments' first field with what should be the address of device memory, or null, and is
+// not; -1: none.
+static int misplaced(const fake_kernel &kernel, const void *arguments, uint64_t *address) {
+  const simt_fields &fields = *kernel.fields;
+  const auto wrong = [&](size_t at) {
+    memcpy(address, (const char *)arguments + at, sizeof *address);
+    return *address != 0 && !memory.holds(*address, 1);
+  };
+  for (unsigned i = 0; i < fields.pointers; i++) {
+    if (wrong(fields.pointer[i])) {
+      return (int)fields.field_of[i];
+    }
+  }
+  for (unsigned i = 0; i < fields.count && kernel.scalars_device; i++) {
+    if (fields.field[i].scalar && wrong(fields.field[i].at)) {
+      return (int)i;
     }
   }
   return -1;
 }
 
 // A kernel with a copy of its arguments.
-static job_work bind(const function &f, const fake_launch &launch, void *const *arguments) {
+static job_work bind(const function &f, const fake_launch &launch, const void *arguments) {
   const fake_kernel *const kernel = f.kernel;
   const fake_program_run run = f.owner->run;
-  std::vector<std::vector<uint64_t>> values(kernel->parameters); // aligned for any type
-  for (unsigned i = 0; i < kernel->parameters; i++) {
-    values[i].resize(kernel->bytes[i] / sizeof(uint64_t) + 1);
-    memcpy(values[i].data(), arguments[i], kernel->bytes[i]);
-  }
+  std::vector<uint64_t> copy(kernel->fields->bytes / sizeof(uint64_t) + 1); // aligned for any
+  memcpy(copy.data(), arguments, kernel->fields->bytes);
   return [=](uint64_t seed) {
     char error[sizeof state.fault] = "";
-    std::vector<void *> addresses;
-    for (const std::vector<uint64_t> &value : values) {
-      addresses.push_back((void *)value.data());
-    }
-    (void)run(kernel, &launch, seed, addresses.data(), error, sizeof error);
+    (void)run(kernel, &launch, seed, copy.data(), error, sizeof error);
     return std::string(error);
   };
 }
@@ -364,14 +364,14 @@ static int launch(call &c, void *handle, unsigned grid, unsigned threads, unsign
   }
   state.launches++;
   const std::string what = std::string(c.name) + " of " + f->kernel->name;
-  const int i = misplaced(*f->kernel, arguments);
+  uint64_t address = 0;
+  const int i = misplaced(*f->kernel, arguments[0], &address);
   if (i >= 0) {
-    fault("%s: argument %d is %p, which is no device memory", what.c_str(), i,
-          *(void **)arguments[i]);
+    fault("%s: argument %d is %p, which is no device memory", what.c_str(), i, (void *)address);
     return c.result = INVALID_VALUE;
   }
   const fake_launch launch = {grid, threads, shared_bytes, cooperative};
-  return c.enqueue(stream_handle, {what, bind(*f, launch, arguments), true});
+  return c.enqueue(stream_handle, {what, bind(*f, launch, arguments[0]), true});
 }
 
 static void expect_alive(const char *name) {

@@ -62,7 +62,7 @@ TEST_UNUSED static merbit_status shifted_csr(merbit_context *context) {
   TRY(put(context, data.y0, sizeof data.y0, &b[4]));
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_SCAN;
-  desc.sigma = 2;
+  desc.tuning = "steps=2";
   view.memory = MERBIT_MEMORY_DEVICE;
   if (status == MERBIT_OK) {
     view.row_ptr = merbit_buffer_pointer(b[0]);

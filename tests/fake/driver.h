@@ -1,5 +1,5 @@
-// What every call of the fake libcuda shares: what is alive, what goes wrong, and how a call
-// begins.
+// The state that all calls of the fake libcuda share: live objects, planned failures, and the
+// beginning of a call.
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 #include <stdarg.h>
@@ -107,7 +107,8 @@ std::mutex lock;
 fake_cuda state;
 device_memory memory;
 std::list<module> modules;
-// Of programs that were unloaded: rest frees their stacks, which the next launch makes anew.
+// The `rest` functions of unloaded programs: each frees its program's stacks, which the next
+// launch makes anew.
 std::set<void (*)()> idle;
 constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings for
 std::list<function> functions;

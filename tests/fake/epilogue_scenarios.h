@@ -37,7 +37,6 @@ TEST_UNUSED static merbit_status epilogue_products(merbit_context *context) {
   int i, merge;
   memset(&desc, 0, sizeof desc);
   desc.epilogue = &epilogue;
-  desc.omega = 1; /* rows cross blocks; one chunk to a block */
   for (i = 0; i < MOST; i++) {
     doubled[i] = 2 * data.values[i];
   }
@@ -49,6 +48,7 @@ TEST_UNUSED static merbit_status epilogue_products(merbit_context *context) {
     merbit_plan *plan = NULL;
     merbit_workspace *workspace = NULL;
     desc.method = merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
+    desc.tuning = merge ? "rounds=1" : "whole=1"; /* rows cross blocks */
     TRY(make_plan(context, &view, &desc, &plan));
     TRY(merbit_workspace_create(plan, &workspace));
     TRY(epilogue_product(plan, NULL, arrays, 1));

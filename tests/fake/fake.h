@@ -60,7 +60,7 @@ fake_nvrtc *fake_nvrtc_state(void);
 void fake_cuda_reset(void); /* as at the start, memory included */
 void fake_nvrtc_reset(void);
 
-/* What this call of `function` is to answer: 0, or the chosen code. */
+/* Returns the answer of this call of `function`: 0, or the chosen code. */
 static inline int fake_answer(fake_calls *calls, const char *function) {
   if (calls->only != NULL && strcmp(calls->only, function) != 0) {
     return 0;

@@ -130,14 +130,14 @@ public:
     return blocks.size();
   }
 
-  // Whether all of [address, address + bytes) lies in one block.
+  // Returns whether all of [address, address + bytes) lies in one block.
   bool holds(uint64_t address, size_t bytes) {
     const auto at = find(address);
     return at != blocks.end() && address - at->first < at->second.bytes &&
            bytes <= at->second.bytes - (address - at->first);
   }
 
-  // Whether any of it lies in the region, where no host memory is.
+  // Returns whether any of it lies in the region, where no host memory is.
   bool touches(uint64_t address, size_t bytes) const {
     return region != 0 && address < region + REGION && address + bytes > region;
   }

@@ -80,8 +80,8 @@ time_t shim_changed() {
   return newest;
 }
 
-// What follows each MBK_KERNEL, but for its launch bounds: the names of kernels, some of which
-// the preprocessor may leave out.
+// Returns the names that follow each MBK_KERNEL and its launch bounds: the names of kernels,
+// some of which the preprocessor may leave out.
 std::set<std::string> kernel_names(const program &p) {
   std::set<std::string> found;
   for (const std::string &text : p.texts) {
@@ -113,7 +113,11 @@ std::string translate(const program &p) {
   }
   return "#include \"fake/ahead.h\"\n#define FAKE_INSIDE_PROGRAM\n#include "
          "\"fake/program.h\"\nnamespace outer {\n" +
-         outer + "namespace inner {\n" + p.source + "FAKE_PROGRAM(\n" + table + ")\n}\n}\n";
+         outer + "namespace inner {\n" + p.source +
+         "#if MBK_STOPS || MBK_SCALARS_DEVICE // a flag in the place of alpha, or both\n"
+         "#define FAKE_SCALARS_DEVICE true\n#else\n#define FAKE_SCALARS_DEVICE false\n#endif\n"
+         "FAKE_PROGRAM(\n" +
+         table + ")\n}\n}\n";
 }
 
 void write(const std::string &folder, const std::string &name, const std::string &text) {

@@ -7,13 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../simt/fields.h"
+
 struct fake_kernel {
   const char *name;
   // One thread. Null: this specialisation has no such kernel.
-  void (*call)(void *const *arguments);
-  unsigned parameters;
-  const unsigned short *bytes; // of each parameter
-  const bool *pointers;       // which of them are addresses
+  void (*call)(const void *arguments);
+  const simt_fields *fields; // of the struct that it takes
+  bool scalars_device;       // whether its alpha and beta are addresses
 };
 
 struct fake_launch {
@@ -21,12 +22,12 @@ struct fake_launch {
   bool cooperative;
 };
 
-// Of a program, ended by a null name.
+// Returns the kernels of a program, ended by a null name.
 typedef const fake_kernel *(*fake_program_kernels)();
 #define FAKE_PROGRAM_KERNELS "fake_program_kernels_of"
-// 0, or 1 with a sentence on what went wrong.
+// Returns 0, or 1 with an error message.
 typedef int (*fake_program_run)(const fake_kernel *kernel, const fake_launch *launch,
-                                uint64_t seed, void *const *arguments, char *error,
+                                uint64_t seed, const void *arguments, char *error,
                                 size_t error_bytes);
 #define FAKE_PROGRAM_RUN "fake_program_run_one"
 #define FAKE_PROGRAM_REST "fake_program_rest" // void (): nothing of it runs for now
@@ -34,30 +35,22 @@ typedef int (*fake_program_run)(const fake_kernel *kernel, const fake_launch *la
 #ifdef FAKE_INSIDE_PROGRAM
 #include "jit/device.cuh"
 
-#include <type_traits>
-
 struct fake_none {}; // the argument of the stand-in for a kernel that is not there
 
-template <class> struct fake_parameters;
-template <class... P> struct fake_parameters<void (*)(P...)> {
-  static constexpr bool pointers[] = {std::is_pointer_v<P>..., false};
-};
-
-template <auto function> constexpr fake_kernel fake_make_kernel(const char *name) {
+template <auto function>
+constexpr fake_kernel fake_make_kernel(const char *name, bool scalars_device) {
   if constexpr (std::is_same_v<decltype(function), void (*)(fake_none)>) {
-    return {name, nullptr, 0, nullptr, nullptr};
+    return {name, nullptr, nullptr, false};
   } else {
-    return {name, simt_unpack<function>::call, simt_unpack<function>::parameters,
-            simt_unpack<function>::bytes, fake_parameters<decltype(function)>::pointers};
+    return {name, simt_unpack<function>::call, simt_unpack<function>::fields, scalars_device};
   }
 }
 
-#define FAKE_KERNEL(name) fake_make_kernel<&name>(#name),
+#define FAKE_KERNEL(name) fake_make_kernel<&name>(#name, FAKE_SCALARS_DEVICE),
 #define FAKE_PROGRAM(...)                                                                      \
   extern "C" __attribute__((visibility("default"))) const fake_kernel *                        \
   fake_program_kernels_of() {                                                                  \
-    static constexpr fake_kernel kernels[] = {                                                 \
-        __VA_ARGS__{nullptr, nullptr, 0, nullptr, nullptr}};                                   \
+    static constexpr fake_kernel kernels[] = {__VA_ARGS__{nullptr, nullptr, nullptr, false}};  \
     return kernels;                                                                            \
   }
 #endif

@@ -1,5 +1,5 @@
-// What runs the kernels of a program of the fake NVRTC, which links this with each: the object
-// is compiled once, with the flags of programs, and its state is that of one program.
+// Runs the kernels of a program of the fake NVRTC, which links this with each program: the
+// object is compiled once, with the flags of programs, and its state is that of one program.
 #include <signal.h>
 
 #include "../simt/simt.h"
@@ -29,9 +29,9 @@ struct watch { // over the life of a launch
 
 extern "C" __attribute__((visibility("default"))) int
 fake_program_run_one(const fake_kernel *kernel, const fake_launch *launch, uint64_t seed,
-                     void *const *arguments, char *error, size_t error_bytes) {
+                     const void *arguments, char *error, size_t error_bytes) {
   const watch watched;
-  const simt_kernel run = {kernel->name, kernel->call, kernel->parameters, kernel->bytes};
+  const simt_kernel run = {kernel->name, kernel->call, kernel->fields};
   return simt_launch_kernel(&run, launch->grid, launch->block, launch->shared_bytes, seed,
                             arguments, launch->cooperative, error, error_bytes);
 }

@@ -1,6 +1,6 @@
-/* What users do, once through. Each scenario makes, uses and destroys its own objects on a
- * context, whatever fails on the way; it returns the first failure, and where there is none the
- * results were right. */
+/* Scenarios of a user's work. Each makes, uses and destroys its own objects on a context,
+ * whatever fails on the way; it returns the first failure. If there is none, the results were
+ * right. */
 #ifndef TEST_FAKE_SCENARIOS_H
 #define TEST_FAKE_SCENARIOS_H
 #include "fake/block_scenarios.h"
@@ -15,9 +15,10 @@
 #include "fake/transpose_scenarios.h"
 #include "fake/type_scenarios.h"
 #include "support/gpu.h"
+#include "support/tuning.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
-static merbit_status products_by(merbit_context *context, merbit_method method, int omega,
+static merbit_status products_by(merbit_context *context, merbit_method method, int second,
                                  int calls) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -32,7 +33,7 @@ static merbit_status products_by(merbit_context *context, merbit_method method, 
   merbit_status status;
   memset(&desc, 0, sizeof desc);
   desc.method = method;
-  desc.omega = omega;
+  tuning_take(&desc, 0, second);
   desc.expected_calls = calls;
   desc.block_rows = method == MERBIT_METHOD_BSR ? 2 : 0; /* sparse blocks, which need masks */
   desc.block_cols = method == MERBIT_METHOD_BSR ? 3 : 0;
@@ -72,12 +73,12 @@ TEST_UNUSED static merbit_status merbit_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_MERBIT, 0, 0);
 }
 
-/* So few that nothing looks at the matrix. */
+/* Multiplies so few times that AUTO does not inspect the matrix. */
 TEST_UNUSED static merbit_status one_product(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_AUTO, 0, 1);
 }
 
-/* So many that methods are measured. */
+/* Multiplies so many times that AUTO measures methods. */
 TEST_UNUSED static merbit_status many_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_AUTO, 0, 2000);
 }
@@ -140,10 +141,7 @@ TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_CB;
   desc.vector_memory = MERBIT_MEMORY_HOST;
-  desc.sigma = 20;
-  desc.cb_aggregate = 0.5;
-  desc.cb_coo_max = 9;
-  desc.cb_csr_max = 30;
+  desc.tuning = "steps=20 aggregate=0.5 coo_max=9 csr_max=30";
   TRY(make_plan(context, &view, &desc, &plan));
   if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
     assert_true(y[0] == 0 && y[1] == sum && y[2] == x[0]);

@@ -37,7 +37,8 @@ static void chain_expect(const chain *c, double scale, const double *x) {
   }
 }
 
-/* Whether iterations are launched from the host, or steps one by one that could be fused kernels. */
+/* Returns whether iterations are launched from the host, or steps that could be fused kernels
+ * one by one. */
 static int goes_without(const merbit_solver *solver) {
   const int fuses = solver->method->fused[0] != NULL && solver->v.pre != MBI_PRE_SEPARATE;
   return solver->side == MERBIT_SIDE_CPU || !solver->gpu.loops ||
@@ -222,8 +223,7 @@ TEST_UNUSED static merbit_status eigenpairs(merbit_context *context) {
   return status;
 }
 
-/* ---- A test
- * ----------------------------------------------------------------------------------- */
+/* ---- A test ------------------------------------------------------------------------------ */
 
 /* All of a solver's iterations but the very first are launched by one call, and the host waits
  * once for more than a hundred of them; they are what the driver without conditional nodes, the

@@ -88,7 +88,8 @@ TEST_UNUSED static void fake_expect_no_fault(void) {
   }
 }
 
-/* And all has been given back, but for what a dead device held, or one that lets nobody in. */
+/* Expects no fault and everything given back, except what a dead device held, or one that
+ * refuses to be entered. */
 TEST_UNUSED static void fake_expect_clean(void) {
   fake_expect_no_fault();
   assert_int_equal(host.live, 0);

@@ -1,6 +1,7 @@
-/* What core/test_allocation.c shows of the CPU, on a device: every allocation of host memory
- * that a user's work makes fails in turn, once and for good. OUT_OF_MEMORY with a sentence,
- * nothing leaked on either side, and the same work right when memory is back. */
+/* Does on a device what core/test_allocation.c does on the CPU: every allocation of host memory
+ * that a user's work makes fails in turn, one time and for good. Expected are OUT_OF_MEMORY
+ * with a message, nothing leaked on either side, and the same work right when memory is
+ * back. */
 #define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */

@@ -1,5 +1,6 @@
-/* What a PageRank and a solver of a matrix in GPU memory ask of the driver beside launches:
- * each allocation takes it as long as ten of those, and each upload of a few bytes a wait. */
+/* Counts the driver's calls besides launches that a PageRank and a solver of a matrix in GPU
+ * memory make: each allocation takes as long as ten launches, and each upload of a few bytes a
+ * wait. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -123,8 +124,8 @@ static void plans_that_are_done(void **state) {
   assert_int_equal(waits[0], waits[1] + 1);
 }
 
-/* New values have arrived on return, for products on any stream: the host waits for their copy, and for the kernel that
- * fills the slices from it. */
+/* New values have arrived on return, for products on any stream: the host waits for their copy,
+ * and for the kernel that fills the slices from it. */
 static void updates_that_are_done(void **state) {
   static double values[2 * N];
   merbit_buffer *buffer, *numbers;

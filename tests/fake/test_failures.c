@@ -20,9 +20,9 @@ static const int driver_codes[] = {2,   1,   4,   200, 214, 700, 719, 999, 3,
                                    100, 209, 218, 300, 400, 701, 702, 704};
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
-/* What a failing call leaves behind is for the slow sanitizers, and which result it had hardly
- * matters to that. In quick effort every fifth call fails, others once than for good, with one
- * result each; the rest with other seeds. */
+/* In quick effort every fifth call fails, alternately one time and for good, with one result
+ * each; the rest fail with other seeds. The slow sanitizers look for what a failing call leaves
+ * behind, and for that the result hardly matters. */
 enum { APART = 5 };
 static long first; /* call that fails, from 0 */
 static long turn;  /* its result, by quick_code */
@@ -69,7 +69,7 @@ static int harmless(const failure *f) {
          (f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0);
 }
 
-/* What the caller is to be told. */
+/* Returns the status that the caller gets. */
 static merbit_status expected(const failure *f) {
   static const char *const opening[] = {"nvrtcVersion", "nvrtcGetNumSupportedArchs",
                                         "nvrtcGetSupportedArchs", NULL};
@@ -110,8 +110,8 @@ static int gives_way(const failure *f) {
   return f->scenario != merbit_products && f->calls == &cuda->calls && f->code == 2;
 }
 
-/* What went without the program that failed first may need another one: NVRTC, which fails for
- * good, then does not even say what it compiles for. */
+/* Returns whether a call that went on without the program that failed first may fail at another
+ * one: if NVRTC fails for good, it does not even say what it compiles for. */
 static int told_later(const failure *f, merbit_status status) {
   return f->for_good && f->calls == &nvrtc->calls && status == MERBIT_NO_COMPILER;
 }
@@ -151,7 +151,7 @@ static void check_afterwards(const failure *f, merbit_context *context) {
   }
 }
 
-/* Whether there was such a call. */
+/* Runs a scenario with a failing call. Returns whether there was such a call. */
 static int run(const failure *f) {
   merbit_context_desc desc;
   merbit_context *context;

@@ -15,6 +15,9 @@ static const char kernels[] =
     "#define TEST\n"
     "#include \"jit/device.cuh\"\n"
     "struct given { int *p; mbk_i64 at; };\n"
+    "struct part { mbk_i32 count; const int *from[2]; };\n"
+    "struct nested { mbk_u32 n; part in; mbk_scalar alpha, beta; int *last; };\n"
+    "MBK_KERNEL mbk_nested(const nested a) {}\n"
     "MBK_KERNEL mbk_write(const given a) { a.p[a.at] = 7; }\n"
     "MBK_KERNEL mbk_read(const given a) { a.p[0] = a.p[a.at]; }\n"
     "MBK_KERNEL mbk_split(int *p) { if (mbk_thread() == 0) { mbk_block_sync(); } p[0] = 1; }\n"
@@ -24,18 +27,22 @@ static merbit_context *context;
 static mbi_program program;
 static mbi_devptr block;
 
+static void create(const char *before, const char *text, merbit_status wanted,
+                   mbi_program *made) {
+  mbi_preamble preamble;
+  memset(&preamble, 0, sizeof preamble);
+  (void)snprintf(preamble.text, sizeof preamble.text, "%s%s", before, text);
+  preamble.length = strlen(preamble.text);
+  assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, made), wanted);
+}
+
 /* An entered context with the kernels, and a block of ten numbers. */
 static int open_fake(void **state) {
-  mbi_preamble preamble;
   (void)state;
   fake_reset();
   context = fake_context(NULL);
-  memset(&preamble, 0, sizeof preamble);
-  memcpy(preamble.text, kernels, sizeof kernels);
-  preamble.length = strlen(kernels);
   assert_int_equal(mbi_device_enter(context), MERBIT_OK);
-  assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, &program),
-                   MERBIT_OK);
+  create("", kernels, MERBIT_OK, &program);
   assert_int_equal(mbi_device_allocate(context, 40, "numbers", &block), MERBIT_OK);
   return 0;
 }
@@ -67,7 +74,7 @@ static void expect_fault(const char *piece) {
   }
 }
 
-/* Whether `body` ends a child process other than by itself. */
+/* Returns whether `body` ends a child process by a crash. */
 static int crashes(void (*body)(void)) {
   int status = 0;
   const pid_t child = fork();
@@ -130,6 +137,84 @@ static void host_pointers_in_kernels(void **state) {
   (void)state;
   assert_int_equal(launch("mbk_write", mbi_device_address(numbers), 0, 1), MERBIT_DEVICE_ERROR);
   expect_fault("cuLaunchKernel of mbk_write: argument 0 is 0x");
+}
+
+/* Places in the arguments of mbk_nested, as the kernel declares them. */
+struct nested {
+  unsigned n;
+  struct {
+    int count;
+    mbi_devptr from[2];
+  } in;
+  mbk_scalar alpha, beta;
+  mbi_devptr last;
+};
+
+static merbit_status launch_nested(const mbi_program *of, const struct nested *arguments) {
+  void *function = NULL;
+  cuda->faults = 0;
+  assert_int_equal(mbi_program_kernel(context, of, "mbk_nested", &function), MERBIT_OK);
+  return mbi_device_launch(context, function, "mbk_nested", 1, 1, 0, NULL, arguments);
+}
+
+/* Every pointer of a struct, those in inner structs and arrays too; null is no address. */
+static void host_pointers_in_fields(void **state) {
+  struct nested arguments;
+  int number;
+  (void)state;
+  memset(&arguments, 0xff, sizeof arguments);
+  arguments.in.from[0] = arguments.in.from[1] = 0;
+  arguments.last = block + 39;
+  assert_int_equal(launch_nested(&program, &arguments), MERBIT_OK);
+  arguments.in.from[0] = block + 40;
+  assert_int_equal(launch_nested(&program, &arguments), MERBIT_DEVICE_ERROR);
+  expect_fault("cuLaunchKernel of mbk_nested: argument 1 is 0x");
+  arguments.in.from[0] = block;
+  arguments.in.from[1] = mbi_device_address(&number);
+  assert_int_equal(launch_nested(&program, &arguments), MERBIT_DEVICE_ERROR);
+  expect_fault("argument 1 is 0x");
+  arguments.in.from[1] = block;
+  arguments.last = mbi_device_address(&number);
+  assert_int_equal(launch_nested(&program, &arguments), MERBIT_DEVICE_ERROR);
+  expect_fault("argument 4 is 0x");
+}
+
+/* alpha and beta are addresses in programs that say so, and a stop flag in place of alpha is.
+ */
+static void host_pointers_in_scalars(void **state) {
+  static const char *const before[] = {"#define MBK_SCALARS_DEVICE 1\n",
+                                       "#define MBK_STOPS 1\n"};
+  struct nested arguments;
+  mbi_program other;
+  int number;
+  size_t i;
+  (void)state;
+  for (i = 0; i < 2; i++) {
+    create(before[i], kernels, MERBIT_OK, &other);
+    memset(&arguments, 0, sizeof arguments);
+    assert_int_equal(launch_nested(&other, &arguments), MERBIT_OK);
+    arguments.alpha.words[0] = block;
+    arguments.alpha.words[1] = 1; /* the address takes half of the place */
+    assert_int_equal(launch_nested(&other, &arguments), MERBIT_OK);
+    arguments.beta.words[0] = mbi_device_address(&number);
+    assert_int_equal(launch_nested(&other, &arguments), MERBIT_DEVICE_ERROR);
+    expect_fault("argument 3 is 0x");
+    arguments.alpha.words[0] = mbi_device_address(&number);
+    assert_int_equal(launch_nested(&other, &arguments), MERBIT_DEVICE_ERROR);
+    expect_fault("argument 2 is 0x");
+    mbi_program_destroy(context, &other);
+  }
+}
+
+/* A launch passes the address of one struct: the second argument would lie anywhere. */
+static void kernels_of_two_arguments(void **state) {
+  mbi_program other;
+  (void)state;
+  memset(&other, 0, sizeof other);
+  create("",
+         "#include \"jit/device.cuh\"\n"
+         "MBK_KERNEL mbk_two(int *p, mbk_i64 at) { p[at] = 7; }\n",
+         MERBIT_COMPILE_ERROR, &other);
 }
 
 /* A kernel far outside: a page that is no block's. */
@@ -256,6 +341,9 @@ int main(void) {
       TEST(memory_is_apart),
       TEST(host_pointers_in_copies),
       TEST(host_pointers_in_kernels),
+      TEST(host_pointers_in_fields),
+      TEST(host_pointers_in_scalars),
+      TEST(kernels_of_two_arguments),
       TEST(wild_kernels),
       TEST(kernels_that_misuse_the_gpu),
       TEST(fences),

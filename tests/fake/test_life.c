@@ -1,4 +1,4 @@
-/* What outlives what on the fake device: cubins their process, objects each other, work on a
+/* Lifetimes on the fake device: cubins outlive their process, objects each other, work on a
  * stream the call, a context its threads. */
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u
@@ -76,8 +76,8 @@ static void any_order_of_destruction(void **state) {
   fake_expect_clean();
 }
 
-/* A matrix goes before the plans and solvers of its view. A plan keeps it only for new values that pass through its
- * arrays. */
+/* A matrix goes before the plans and solvers of its view. A plan keeps it only for new values
+ * that pass through its arrays. */
 static void matrices_go_first(void **state) {
   static const struct {
     int kind, keeps;

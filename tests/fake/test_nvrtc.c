@@ -115,7 +115,8 @@ static void the_log_fails(void **state) {
     fake_nvrtc_clean();
     nvrtc->calls.fail_at = 5 + i;
     nvrtc->calls.code = 11;
-    assert_int_equal(compile(context, "#error no such luck\n", &image, &size), MERBIT_COMPILE_ERROR);
+    assert_int_equal(compile(context, "#error no such luck\n", &image, &size),
+                     MERBIT_COMPILE_ERROR);
     assert_string_equal(nvrtc->calls.first, calls[i]);
     cpu_expect(context, MERBIT_COMPILE_ERROR, "failed in nvrtcCompileProgram");
     assert_null(image);

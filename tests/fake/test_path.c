@@ -136,8 +136,8 @@ static void what_a_plan_keeps(void **state) {
   }
 }
 
-/* What a plan says that it holds is what the driver has given, but for what the end of an array
- * is rounded to. */
+/* A plan holds as many bytes as the driver has given, except for the rounding of arrays'
+ * ends. */
 static void bytes_of_a_plan(void **state) {
   enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
   static const merbit_method methods[] = {
@@ -246,7 +246,7 @@ static void give_way(merbit_status (*scenario)(merbit_context *), const merbit_m
   assert_true(taken[1] > 10);
 }
 
-/* What is known of slices; columns */
+/* Two allocations of slices can fail: their shape, and their columns. */
 static void slices_give_way(void **state) {
   (void)state;
   give_way(even_rows, &even_method, MERBIT_METHOD_SLICED, 2);
@@ -307,7 +307,7 @@ static void calls_of_products(int launches_each, int by_column) {
   int i;
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_SCAN;
-  desc.omega = 3 - launches_each;
+  tuning_take(&desc, 0, 3 - launches_each);
   launches_each += by_column;
   for (i = 0; i < SIDE * SIDE; i++) {
     row_ptr[i / SIDE + 1] = i + 1;
@@ -379,7 +379,7 @@ static void no_look_at_the_matrix(void **state) {
       desc.method = crossing ? MERBIT_METHOD_MERGE : MERBIT_METHOD_AUTO;
       desc.expected_calls = crossing ? 100 : 1;
       desc.unchecked = unchecked;
-      desc.sigma = crossing ? 2 : 0;
+      desc.tuning = crossing ? "steps=2" : NULL;
       desc.block_threads = crossing ? 32 : 0;
       assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
       assert_int_equal(cuda->blocks, HELD + 5 + 1); /* the carries; the check's answer is gone */

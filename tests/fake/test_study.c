@@ -143,8 +143,8 @@ static void refusals(void **state) {
   desc.block_threads = 48;
   expect_refusal(context, &high, &desc, MERBIT_INVALID_ARGUMENT, "48 threads");
   desc.block_threads = 0;
-  desc.sigma = 65;
-  expect_refusal(context, &high, &desc, MERBIT_INVALID_ARGUMENT, "plan_desc.sigma is 65");
+  desc.tuning = "waves=65";
+  expect_refusal(context, &high, &desc, MERBIT_INVALID_ARGUMENT, "waves is 65");
   desc = study_desc(37);
   expect_refusal(context, &high, &desc, MERBIT_INVALID_ARGUMENT, "method is 37");
   desc = study_desc(MERBIT_METHOD_BSR_ROW_MAJOR);
@@ -157,16 +157,16 @@ static void refusals(void **state) {
 static void refusals_of_csr(void **state) {
   static const struct {
     merbit_method method;
-    int sigma, omega, threads;
+    int first, second, threads;
     const char *part;
   } list[] = {{MERBIT_METHOD_WARP_LOOP, 17, 0, 0, "1 to 16 rows at once"},
               {MERBIT_METHOD_WARP_LOOP, 0, 12, 0, "a power of two up to 32"},
               {MERBIT_METHOD_WARP_LOOP, 0, 0, 48, "block_threads 48"},
               {MERBIT_METHOD_WARP_TILED, 4097, 0, 0, "32 to 4096 columns"},
-              {MERBIT_METHOD_WARP_TILED, 31, 0, 0, "sigma is 31"},
+              {MERBIT_METHOD_WARP_TILED, 31, 0, 0, "columns is 31"},
               {MERBIT_METHOD_WARP_TILED, 0, 5, 0, "1 to 4 rows a warp"},
               {MERBIT_METHOD_NONZERO_SPLIT, 17, 0, 0, "method nonzero-split takes 1 to 16"},
-              {MERBIT_METHOD_PATH_WALK, -1, 0, 0, "sigma is -1"},
+              {MERBIT_METHOD_PATH_WALK, -1, 0, 0, "steps is -1"},
               {MERBIT_METHOD_PATH_WALK, 5, 0, 1024, "together up to 4096"}};
   merbit_context *context;
   merbit_view csr = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -177,8 +177,7 @@ static void refusals_of_csr(void **state) {
   context = fake_context(NULL);
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
     desc = study_desc((int)list[i].method);
-    desc.sigma = list[i].sigma;
-    desc.omega = list[i].omega;
+    tuning_take(&desc, list[i].first, list[i].second);
     desc.block_threads = list[i].threads;
     expect_refusal(context, &csr, &desc, MERBIT_INVALID_ARGUMENT, list[i].part);
   }

@@ -73,8 +73,8 @@ static void early_launches(void **state) {
   }
 }
 
-/* Of the launches of a product those that may overlap: of a plan as it comes, and of a calm
- * one, whose kernels are told if none of them that reads x does. */
+/* Expects the number of a product's launches that may overlap: of a usual plan, and of an
+ * interleaved one, whose kernels are told if none of them that reads x may overlap. */
 static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *desc, int usual,
                             int calm, int all) {
   const double beta = 2;
@@ -101,7 +101,7 @@ static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *des
   fake_expect_clean();
 }
 
-/* What follows a product in its call starts early too. */
+/* The kernel that follows a product in its call starts early too. */
 static void early_epilogues(void **state) {
   static const merbit_epilogue sum = {NULL, {"ax", NULL}, 0, 0, NULL, NULL};
   merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, NULL);
@@ -141,7 +141,7 @@ static void calm_plans(void **state) {
   static const struct {
     merbit_method method;
     merbit_type type;
-    int omega, usual, calm, all;
+    int second, usual, calm, all;
   } cases[] = {{MERBIT_METHOD_SCAN, MERBIT_F64, 1, 2, 1, 2},
                {MERBIT_METHOD_SCAN, MERBIT_F64, 2, 1, 0, 1},
                {MERBIT_METHOD_HUBS, MERBIT_F32, 0, 2, 1, 2},
@@ -163,9 +163,8 @@ static void calm_plans(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.vector_memory = MERBIT_MEMORY_HOST;
     desc.method = cases[i].method;
-    desc.omega = cases[i].omega;
+    tuning_take(&desc, desc.method == MERBIT_METHOD_MERGE ? 2 : 0, cases[i].second);
     if (desc.method == MERBIT_METHOD_MERGE) {
-      desc.sigma = 2;
       desc.block_threads = 32;
     } else if (desc.method == MERBIT_METHOD_BSR) {
       desc.block_rows = desc.block_cols = 2;
@@ -187,7 +186,7 @@ static void calm_plans(void **state) {
   memset(&desc, 0, sizeof desc); /* a strip of parts */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.method = MERBIT_METHOD_CB;
-  desc.sigma = 20;
+  desc.tuning = "steps=20";
   view = merbit_csr(1, WIDE, WIDE, wide, columns, NULL);
   expect_overlaps(&view, &desc, 2, 1, 2);
 }

@@ -82,7 +82,7 @@ TEST_UNUSED static merbit_status transposed_products(merbit_context *context) {
   return transposed_by(context, &view, MERBIT_REORDERING_NONE, data.values, (int)data_nnz());
 }
 
-/* Of 64-bit columns from 1. */
+/* Transposes a matrix in GPU memory with 64-bit columns of base 1. */
 TEST_UNUSED static merbit_status transposed_device_csr(merbit_context *context) {
   const size_t nnz = (size_t)data_nnz();
   merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, NULL, NULL);

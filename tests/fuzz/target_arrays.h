@@ -50,7 +50,7 @@ static void take_all(fuzz_input *in, arrays *a) {
   }
 }
 
-/* What the arrays hold once they are as narrow as the view says. */
+/* Rounds the arrays to the width that the view gives. */
 static void narrow(int64_t *array, int64_t count, merbit_index_type type) {
   int64_t i;
   for (i = 0; i < count && type == MERBIT_INDEX_32; i++) {

@@ -53,7 +53,7 @@ static unsigned __int128 fnv(unsigned __int128 hash, const void *data, size_t si
   return hash;
 }
 
-/* Whether a file is an entry of this key, by what is said of it at the head of jit/cache.c. */
+/* Returns whether a file is an entry of this key, by the format described in jit/cache.c. */
 static int is_entry(int key, const entry *e) {
   const size_t key_size = strlen(keys[key]);
   unsigned __int128 hash =
@@ -71,7 +71,8 @@ static int is_entry(int key, const entry *e) {
          sums[0] == (uint64_t)(hash >> 64) && sums[1] == (uint64_t)hash;
 }
 
-/* What the library stores for each key: as its own writer leaves it on the disk. */
+/* Returns the entry that the library stores for each key, as its writer leaves it on the
+ * disk. */
 static const entry *stored(int key) {
   static entry entries[KEYS];
   entry *e = &entries[key];

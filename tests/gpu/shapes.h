@@ -2,16 +2,16 @@
 #ifndef TEST_GPU_SHAPES_H
 #define TEST_GPU_SHAPES_H
 #include "support/products.h"
+#include "support/tuning.h"
 
 typedef struct shape {
   merbit_method method;
-  int sigma, omega, threads;
+  int first, second, threads; /* tuning_take */
 } shape;
 
 static void shape_take(const shape *shape, products_form *form) {
   form->plan.method = shape->method;
-  form->plan.sigma = shape->sigma;
-  form->plan.omega = shape->omega;
+  tuning_take(&form->plan, shape->first, shape->second);
   form->plan.block_threads = shape->threads;
 }
 

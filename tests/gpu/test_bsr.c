@@ -15,8 +15,7 @@ static const int shapes[][2] = {{1, 1}, {2, 2}, {3, 3},  {4, 4},  {5, 5},   {6, 
                                 {8, 8}, {3, 5}, {16, 1}, {1, 16}, {16, 16}, {33, 2}, {13, 7}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* ---- Single entries, put into blocks that others do not fill
- * ----------------------------------- */
+/* ---- Single entries, put into blocks that others do not fill ----------------------------- */
 
 static void entries_meet_the_bound(void **state) {
   int i, variant;
@@ -55,8 +54,7 @@ static void entries_meet_the_bound(void **state) {
   }
 }
 
-/* ---- Blocks as they come
- * ------------------------------------------------------------------------ */
+/* ---- Blocks as they come ----------------------------------------------------------------- */
 
 typedef struct tiling { /* 40 or so rows of blocks, of which some are empty and one is long */
   test_matrix m;        /* every entry inside */
@@ -270,8 +268,7 @@ static void blocks_meet_the_bound(void **state) {
   }
 }
 
-/* ---- New values of single entries, with structure on either side
- * --------------------------------- */
+/* ---- New values of single entries, with structure on either side ------------------------- */
 
 static void new_values_of_entries(void **state) {
   int device, k;
@@ -305,8 +302,7 @@ static void new_values_of_entries(void **state) {
   }
 }
 
-/* ---- Words and refusals
- * ------------------------------------------------------------------------- */
+/* ---- Words and refusals ------------------------------------------------------------------ */
 
 static merbit_status make(const merbit_view *view, const merbit_plan_desc *desc, char *line,
                           size_t size) {
@@ -338,18 +334,18 @@ static void a_plan_tells_its_blocks(void **state) {
   assert_non_null(strstr(line, "bsr on "));
   assert_non_null(strstr(line, " blocks of 5 x 5, 100.0% filled, "));
   assert_non_null(strstr(line, "x by shuffles"));
-  desc.sigma = 7;
+  desc.tuning = "blocks=7";
   assert_int_equal(make(&a.view, &desc, line, sizeof line), MERBIT_INVALID_ARGUMENT);
-  assert_non_null(strstr(line, "sigma is 7; blocks of 5 x 5 take multiples of 2"));
-  desc.sigma = 0;
+  assert_non_null(strstr(line, "blocks is 7; blocks of 5 x 5 take multiples of 2"));
+  desc.tuning = NULL;
   desc.block_threads = 33;
   assert_int_equal(make(&a.view, &desc, line, sizeof line), MERBIT_INVALID_ARGUMENT);
   assert_non_null(strstr(line, "block_threads is 33"));
   desc.block_threads = 0;
-  desc.omega = 3;
+  desc.tuning = "shuffle=3";
   assert_int_equal(make(&a.view, &desc, line, sizeof line), MERBIT_INVALID_ARGUMENT);
-  assert_non_null(strstr(line, "omega is 3"));
-  desc.omega = 1;
+  assert_non_null(strstr(line, "shuffle is 3"));
+  desc.tuning = "shuffle=1";
   assert_int_equal(make(&a.view, &desc, line, sizeof line), MERBIT_OK);
   assert_null(strstr(line, "x by shuffles"));
   products_arrays_free(&a);

@@ -35,7 +35,7 @@ static void sort_rows(test_matrix *m) {
   }
 }
 
-/* ---- Two plans of one matrix, from arrays on either side ------------------------------- */
+/* ---- Two plans of one matrix, from arrays on either side --------------------------------- */
 
 typedef struct pair {
   products_case ours, theirs; /* of arrays on the GPU and on the host */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include "support/products.h"
 #include "support/gpu.h"
+#include "support/tuning.h"
 
 static merbit_context *gpu;
 
@@ -120,7 +121,8 @@ static void unchecked_arrays(void **state) {
   }
 }
 
-/* A plan that holds the caller's values takes an array of its own for new ones; one that stores them shorter has it. */
+/* A plan that holds the caller's values takes an array of its own for new ones; one that stores
+ * them shorter has it. */
 static void new_values_from_either_side(void **state) {
   int changing;
   (void)state;
@@ -153,7 +155,8 @@ static void new_values_from_either_side(void **state) {
   }
 }
 
-/* A plan of one triangle in GPU memory holds both in host memory; by default new values lie where the triangle does. */
+/* A plan of one triangle in GPU memory holds both in host memory; by default new values lie
+ * where the triangle does. */
 static void new_values_of_a_triangle(void **state) {
   static const int32_t lower_ptr[] = {0, 1, 3, 5}, lower_ind[] = {0, 0, 1, 1, 2};
   merbit_buffer *fresh;
@@ -186,21 +189,22 @@ static void every_method_on_little(void **state) {
   for (i = 1; i < GPU_METHODS; i++) { /* AUTO is the first */
     for (form = 0; form < 3; form++) {
       merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, form == 1 ? NULL : values);
-      char line[1024], lanes[32];
+      char line[1024], part[32];
       merbit_plan_desc desc;
       merbit_plan_info info;
       merbit_plan *plan;
+      int lanes;
       if (form == 2) {
         view = merbit_csr(3, 3, 0, nothing, NULL, values);
       }
       memset(&desc, 0, sizeof desc);
       desc.method = gpu_methods[i];
-      desc.omega = desc.method == MERBIT_METHOD_ROWS ? 1 + form % 2 : 0;
+      lanes = desc.method == MERBIT_METHOD_ROWS ? 1 + form % 2 : 0;
+      tuning_take(&desc, 0, lanes);
       assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_OK);
       (void)merbit_plan_describe(plan, line, sizeof line);
-      (void)snprintf(lanes, sizeof lanes, "%d lane%s a row", desc.omega,
-                     desc.omega == 1 ? "" : "s");
-      assert_true(desc.omega == 0 || strstr(line, lanes) != NULL);
+      (void)snprintf(part, sizeof part, "%d lane%s a row", lanes, lanes == 1 ? "" : "s");
+      assert_true(lanes == 0 || strstr(line, part) != NULL);
       assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
       assert_true(info.method == gpu_methods[i] && (form == 2 || info.block_threads >= 32));
       if (form == 0) {
@@ -219,39 +223,42 @@ static void every_method_on_little(void **state) {
 static void impossible_forms_are_refused(void **state) {
   static const struct {
     merbit_method method;
-    int sigma, omega, threads;
+    int first, second, threads;
     const char *piece;
-  } bad[] = {{MERBIT_METHOD_SCAN, 33, 0, 0, "sigma is 33; the scan takes multiples of 2"},
-             {MERBIT_METHOD_SCAN, -2, 0, 0, "sigma is -2"},
-             {MERBIT_METHOD_SCAN, 7, 0, 0, "sigma is 7"},
-             {MERBIT_METHOD_SCAN, 0, 0, 33, "block_threads is 33"},
-             {MERBIT_METHOD_SCAN, 0, 0, 2048, "block_threads is 2048"},
-             {MERBIT_METHOD_ROWS, 0, 3, 0, "omega is 3; lanes per row are a power of two"},
-             {MERBIT_METHOD_ROWS, 0, 64, 0, "omega is 64"},
-             {MERBIT_METHOD_ROWS, 33, 0, 0, "sigma is 33"},
-             {MERBIT_METHOD_ROWS, 0, 0, 16, "block_threads 16"},
-             {MERBIT_METHOD_SLICED, 17, 0, 0, "sigma is 17"},
-             {MERBIT_METHOD_SLICED, 0, 0, 1025, "block_threads 1025"},
-             {MERBIT_METHOD_BINNED, 65, 0, 0, "sigma is 65, omega 0"},
-             {MERBIT_METHOD_BINNED, 0, 9, 0, "omega 9 and block_threads 0; use"},
-             {MERBIT_METHOD_BINNED, 0, 0, 40, "block_threads 40"},
-             {MERBIT_METHOD_HUBS, 3, 0, 0, "sigma is 3, omega 0"},
-             {MERBIT_METHOD_HUBS, 0, 225, 0, "omega 225 and block_threads 0; use"},
-             {MERBIT_METHOD_HUBS, 0, 0, 1056, "block_threads 1056"},
-             {MERBIT_METHOD_CB, 19, 0, 0, "sigma is 19 and block_threads 128; use 20 to 65536"},
-             {MERBIT_METHOD_CB, 65537, 0, 0, "sigma is 65537"},
-             {MERBIT_METHOD_CB, 0, 0, 16, "block_threads 16"},
-             {MERBIT_METHOD_CB, 0, 0, 40, "block_threads 40"},
-             {MERBIT_METHOD_CB, 0, 0, 1024, "block_threads 1024; use 20 to 65536, and a mul"},
-             {MERBIT_METHOD_MERGE, 3, 0, 0, "sigma is 3 and block_threads 256; the merge path"},
-             {MERBIT_METHOD_MERGE, 18, 0, 0, "sigma is 18"},
-             {MERBIT_METHOD_MERGE, -2, 0, 0, "sigma is -2"},
-             {MERBIT_METHOD_MERGE, 0, -1, 0, "omega is -1; a block takes 1 to 32 chunks"},
-             {MERBIT_METHOD_MERGE, 0, 33, 0, "omega is 33"},
-             {MERBIT_METHOD_MERGE, 0, 0, 16, "block_threads 16"},
-             {MERBIT_METHOD_MERGE, 0, 0, 40, "block_threads 40"},
-             {MERBIT_METHOD_MERGE, 2, 0, 1056, "block_threads 1056"},
-             {MERBIT_METHOD_REFERENCE, 0, 0, 0, "runs on the CPU"}};
+  } bad[] = {
+      {MERBIT_METHOD_SCAN, 33, 0, 0, "steps is 33; the scan takes multiples of 2"},
+      {MERBIT_METHOD_SCAN, -2, 0, 0, "steps is -2"},
+      {MERBIT_METHOD_SCAN, 7, 0, 0, "steps is 7"},
+      {MERBIT_METHOD_SCAN, 0, 0, 33, "block_threads is 33"},
+      {MERBIT_METHOD_SCAN, 0, 0, 2048, "block_threads is 2048"},
+      {MERBIT_METHOD_ROWS, 0, 3, 0, "lanes is 3; lanes per row are a power of two"},
+      {MERBIT_METHOD_ROWS, 0, 64, 0, "lanes is 64"},
+      {MERBIT_METHOD_ROWS, 33, 0, 0, "unroll is 33"},
+      {MERBIT_METHOD_ROWS, 0, 0, 16, "block_threads 16"},
+      {MERBIT_METHOD_SLICED, 17, 0, 0, "unroll is 17"},
+      {MERBIT_METHOD_SLICED, 0, 0, 1025, "block_threads 1025"},
+      {MERBIT_METHOD_BINNED, 65, 0, 0, "strip is 65, tiles 0"},
+      {MERBIT_METHOD_BINNED, 0, 9, 0, "tiles 9 and plan_desc.block_threads 0; use"},
+      {MERBIT_METHOD_BINNED, 0, 0, 40, "block_threads 40"},
+      {MERBIT_METHOD_HUBS, 3, 0, 0, "steps is 3, kilobytes 0"},
+      {MERBIT_METHOD_HUBS, 0, 225, 0, "kilobytes 225 and plan_desc.block_threads 0; use"},
+      {MERBIT_METHOD_HUBS, 0, 0, 1056, "block_threads 1056"},
+      {MERBIT_METHOD_CB, 19, 0, 0,
+       "steps is 19 and plan_desc.block_threads 128; use 20 to 65536"},
+      {MERBIT_METHOD_CB, 65537, 0, 0, "steps is 65537"},
+      {MERBIT_METHOD_CB, 0, 0, 16, "block_threads 16"},
+      {MERBIT_METHOD_CB, 0, 0, 40, "block_threads 40"},
+      {MERBIT_METHOD_CB, 0, 0, 1024, "block_threads 1024; use 20 to 65536, and a mul"},
+      {MERBIT_METHOD_MERGE, 3, 0, 0,
+       "steps is 3 and plan_desc.block_threads 256; the merge path"},
+      {MERBIT_METHOD_MERGE, 18, 0, 0, "steps is 18"},
+      {MERBIT_METHOD_MERGE, -2, 0, 0, "steps is -2"},
+      {MERBIT_METHOD_MERGE, 0, -1, 0, "rounds is -1; a block takes 1 to 32 chunks"},
+      {MERBIT_METHOD_MERGE, 0, 33, 0, "rounds is 33"},
+      {MERBIT_METHOD_MERGE, 0, 0, 16, "block_threads 16"},
+      {MERBIT_METHOD_MERGE, 0, 0, 40, "block_threads 40"},
+      {MERBIT_METHOD_MERGE, 2, 0, 1056, "block_threads 1056"},
+      {MERBIT_METHOD_REFERENCE, 0, 0, 0, "runs on the CPU"}};
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
   size_t i;
   (void)state;
@@ -261,8 +268,7 @@ static void impossible_forms_are_refused(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.side = MERBIT_SIDE_CUDA;
     desc.method = bad[i].method;
-    desc.sigma = bad[i].sigma;
-    desc.omega = bad[i].omega;
+    tuning_take(&desc, bad[i].first, bad[i].second);
     desc.block_threads = bad[i].threads;
     assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
     assert_null(plan);
@@ -273,16 +279,14 @@ static void impossible_forms_are_refused(void **state) {
 /* Limits of the forms of CB-SpMV's blocks. */
 static void impossible_blocks_are_refused(void **state) {
   static const struct {
-    double aggregate;
-    int coo_max, csr_max;
-    const char *piece;
-  } bad[] = {{-0.1, 0, 0, "cb_aggregate is -0.1, cb_coo_max 0 and cb_csr_max 0; use up to 1, "},
-             {1.5, 0, 0, "cb_aggregate is 1.5"},
-             {(double)NAN, 0, 0, "cb_aggregate is "},
-             {0, -1, 0, "cb_coo_max -1"},
-             {0, 258, 0, "cb_coo_max 258"},
-             {0, 0, -1, "cb_csr_max -1"},
-             {0, 0, 257, "cb_csr_max 257"}};
+    const char *tuning, *piece;
+  } bad[] = {{"aggregate=-0.1", "aggregate is -0.1, coo_max 0 and csr_max 0; use up to 1, "},
+             {"aggregate=1.5", "aggregate is 1.5"},
+             {"aggregate=nan", "has \"aggregate=nan\"; write aggregate=NUMBER with a number"},
+             {"coo_max=-1", "coo_max -1"},
+             {"coo_max=258", "coo_max 258"},
+             {"csr_max=-1", "csr_max -1"},
+             {"csr_max=257", "csr_max 257"}};
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
   size_t i;
   (void)state;
@@ -291,9 +295,43 @@ static void impossible_blocks_are_refused(void **state) {
     merbit_plan *plan;
     memset(&desc, 0, sizeof desc);
     desc.method = MERBIT_METHOD_CB;
-    desc.cb_aggregate = bad[i].aggregate;
-    desc.cb_coo_max = bad[i].coo_max;
-    desc.cb_csr_max = bad[i].csr_max;
+    desc.tuning = bad[i].tuning;
+    assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+    assert_null(plan);
+    expect(MERBIT_INVALID_ARGUMENT, bad[i].piece);
+  }
+}
+
+/* sigma, omega and tuning where they are not taken. */
+static void tuning_that_is_refused(void **state) {
+  static const struct {
+    merbit_method method;
+    merbit_side side;
+    int sigma, omega;
+    const char *tuning, *piece;
+  } bad[] = {
+      {MERBIT_METHOD_SCAN, MERBIT_SIDE_CUDA, 8, 0, NULL,
+       "sigma is 8, which MERBIT_METHOD_MERBIT alone takes, but plan_desc.method is "
+       "MERBIT_METHOD_SCAN; use plan_desc.tuning with its names: steps, whole"},
+      {MERBIT_METHOD_AUTO, MERBIT_SIDE_CUDA, 0, 16, NULL, "is MERBIT_METHOD_AUTO; leave it 0"},
+      {MERBIT_METHOD_MERGE, MERBIT_SIDE_CPU, 8, 0, NULL, "is MERBIT_METHOD_MERGE; leave it 0"},
+      {MERBIT_METHOD_AUTO, MERBIT_SIDE_CUDA, 0, 0, "steps=8", "name the method to tune"},
+      {MERBIT_METHOD_MERGE, MERBIT_SIDE_CPU, 0, 0, "steps=8", "the plan is for the CPU"},
+      {MERBIT_METHOD_MERBIT, MERBIT_SIDE_CUDA, 0, 0, "sigma=8", "by plan_desc.sigma and"},
+      {MERBIT_METHOD_MERGE, MERBIT_SIDE_CUDA, 0, 0, "whole=1",
+       "\"whole=1\", but the names of MERBIT_METHOD_MERGE are steps, rounds"}};
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    merbit_plan_desc desc;
+    merbit_plan *plan;
+    memset(&desc, 0, sizeof desc);
+    desc.method = bad[i].method;
+    desc.side = bad[i].side;
+    desc.sigma = bad[i].sigma;
+    desc.omega = bad[i].omega;
+    desc.tuning = bad[i].tuning;
     assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
     assert_null(plan);
     expect(MERBIT_INVALID_ARGUMENT, bad[i].piece);
@@ -333,6 +371,7 @@ int main(void) {
       cmocka_unit_test(every_method_on_little),
       cmocka_unit_test(impossible_forms_are_refused),
       cmocka_unit_test(impossible_blocks_are_refused),
+      cmocka_unit_test(tuning_that_is_refused),
       cmocka_unit_test(arrays_elsewhere),
   };
   int failed;

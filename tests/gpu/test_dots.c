@@ -135,8 +135,8 @@ static void no_longer_by_columns(void **state) {
   merbit_solver_destroy(solver);
 }
 
-/* What is made behind a solver has memory of its own, though the solver's plan lies behind its
- * vectors. */
+/* A buffer made after a solver has memory of its own, although the solver's plan lies behind
+ * the solver's vectors. */
 static void buffer_behind_a_solver(void **state) {
   const merbit_view view = arrow();
   const merbit_solver_desc desc = cg();

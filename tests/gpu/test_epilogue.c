@@ -61,9 +61,8 @@ static void on_the_gpu(void **state) {
   print_message("%d products\n", products);
 }
 
-/* What a plan refuses on either side. */
-/* PageRank's and CG's iterations run on behind the last one: then a product ends before it has
- * read or written anything. Without a flag it is wanted. */
+/* A product whose flag is set ends before it has read or written anything: PageRank and CG may
+ * launch iterations after the last one. A product without a flag is computed. */
 static void products_end_where_they_are_told(void **state) {
   static const merbit_epilogue ranks = {
       "s0 * ax", {"abs(ax - v0 * v1)", "v2 < 0 ? y : 0"}, 3, 4, NULL, NULL};
@@ -166,10 +165,12 @@ static void refuse_plans(merbit_context *context, merbit_side side) {
   cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "for one vector");
   desc.vectors = 0;
   complex_view.value_type = MERBIT_C64;
-  cpu_refuses_plan(context, &complex_view, &desc, MERBIT_NOT_SUPPORTED, "of MERBIT_F64 or MERBIT_F32");
+  cpu_refuses_plan(context, &complex_view, &desc, MERBIT_NOT_SUPPORTED,
+                   "of MERBIT_F64 or MERBIT_F32");
   if (side == MERBIT_SIDE_CPU) {
     e.cpu = NULL;
-    cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "needs the function epilogue.cpu");
+    cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED,
+                     "needs the function epilogue.cpu");
   } else {
     desc.vector_memory = MERBIT_MEMORY_HOST;
     cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "in GPU memory");

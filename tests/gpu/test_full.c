@@ -121,7 +121,7 @@ static void others_are_not(void **state) {
   test_matrix_free(&m);
 }
 
-/* Of the small ones those that are large enough, where many products follow. */
+/* Small matrices get blocks from a certain size and number of products on. */
 static void small_ones_where_it_pays(void **state) {
   test_matrix m;
   products_form form;

@@ -8,13 +8,14 @@
 #include "support/gpu.h"
 #include "support/many.h"
 #include "support/squares.h"
+#include "support/tuning.h"
 
 static merbit_context *gpu;
 
 static const int counts[] = {8, 2, 5, 16, 3, 64, 8, 33, 4, 32, 7, 17};
 enum { COUNTS = sizeof counts / sizeof counts[0] };
 
-/* Of `bits` what products_form_of takes, then row-major, host vectors, arrays on the host,
+/* Makes a form: the bits of products_form_of, then row-major, host vectors, arrays on the host,
  * scalars on the device. */
 static products_form form_of(int bits, int vectors) {
   products_form form = products_form_of(bits);
@@ -66,8 +67,10 @@ static void every_form(void **state) {
     test_matrix m;
     form.plan.operation = turn % 3 == 1 ? MERBIT_OPERATION_T : MERBIT_OPERATION_N;
     form.plan.reordering = turn % 4 == 3 ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
-    form.plan.sigma = shapes[shape][0];
-    form.plan.omega = shapes[shape][1];
+    if (shape > 0) {
+      form.plan.method = MERBIT_METHOD_MANY;
+    }
+    tuning_take(&form.plan, shapes[shape][0], shapes[shape][1]);
     form.plan.block_threads = shapes[shape][2];
     square_grid(9, 13, 8, 5, &m);
     many_check(gpu, &m, &form, turn % 5, NULL);
@@ -75,7 +78,7 @@ static void every_form(void **state) {
   }
 }
 
-/* Rows of nearly equal length, which are multiplied as rows; with a sigma, in runs. */
+/* Rows of nearly equal length, which are multiplied as rows; if a run has a length, in runs. */
 static void even_rows(void **state) {
   const int slow = gpu_stride() > 1;
   int turn;
@@ -106,7 +109,7 @@ static void even_rows(void **state) {
   }
 }
 
-/* As CSR. */
+/* Several vectors multiply a matrix of blocks as a CSR. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
   products_form form = form_of(256 + 64, 8);
@@ -118,8 +121,7 @@ static void blocks(void **state) {
   test_matrix_free(&m);
 }
 
-/* ---- A small one --------------------------------------------------------------------------
- */
+/* ---- A small one ------------------------------------------------------------------------- */
 
 static const int32_t row_ptr[] = {0, 2, 2, 3}, col_ind[] = {0, 3, 3};
 static const double values[] = {1, 2, 3};
@@ -146,8 +148,9 @@ static void what_a_plan_tells(void **state) {
   assert_int_equal(info.vectors, 8);
   assert_int_equal(info.tiles, 1);
   /* Row ends and rows of tiles, firsts and tails, empty rows, the CSR, X and Y. */
-  assert_int_equal(info.bytes_per_product, (int64_t)(mbi_scan_of(plan)->steps * 4 + (3 + 1) * 4 + 4 * 64 +
-                                                     3 * 4 + 3 * 12 + 7 * 64));
+  assert_int_equal(
+      info.bytes_per_product,
+      (int64_t)(mbi_scan_of(plan)->steps * 4 + (3 + 1) * 4 + 4 * 64 + 3 * 4 + 3 * 12 + 7 * 64));
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "many on "));
   assert_non_null(strstr(line, "(for several vectors), f64"));
@@ -161,7 +164,7 @@ static void what_a_plan_tells(void **state) {
   merbit_plan_destroy(plan);
 }
 
-/* 32 rows of one, 4 bytes of one more; with a sigma in runs. */
+/* 32 rows of one, 4 bytes of one more; if a run has a length, in runs. */
 static void what_even_rows_tell(void **state) {
   int32_t begins[33], columns[32];
   merbit_view view;
@@ -182,15 +185,15 @@ static void what_even_rows_tell(void **state) {
   desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
   products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), "a plan");
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
-  assert_int_equal(info.sigma, 0);
-  assert_int_equal(info.omega, 4);
+  assert_int_equal(mbi_many_of(plan)->unroll, 4);
   assert_int_equal(info.tiles, 0);
   /* The CSR and its row_ptr, X and Y. */
   assert_int_equal(info.bytes_per_product, 32 * 4 + 33 * 4 + 64 * 32);
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "even rows, 2 lanes of 4 columns to each, 256 threads"));
   merbit_plan_destroy(plan);
-  desc.sigma = 1;
+  desc.method = MERBIT_METHOD_MANY;
+  desc.tuning = "run=1";
   products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), "a plan");
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "1 tiles of 16 runs of 32"));
@@ -218,9 +221,9 @@ static void refused(void **state) {
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &none), MERBIT_NOT_SUPPORTED);
   cpu_expect(gpu, MERBIT_NOT_SUPPORTED, "MERBIT_METHOD_MERGE, which has no form for 8 vectors");
   desc.method = MERBIT_METHOD_MANY;
-  desc.sigma = 5;
+  desc.tuning = "run=5";
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &none), MERBIT_INVALID_ARGUMENT);
-  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "8 vectors take sigma 1 to 4");
+  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "8 vectors take run 1 to 4");
 }
 
 /* Host vectors of more than one bounce, by rows and by columns, with gaps and without. */

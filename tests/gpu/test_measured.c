@@ -104,15 +104,15 @@ static void strange_answers_are_not_believed(void **state) {
   bad.method = -1;
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
-  bad.omega = 3;
+  bad.whole = 3;
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
-  bad.omega = -1;
+  bad.whole = -1;
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
-  bad.method = MERBIT_METHOD_ROWS; /* takes no omega 2 from here */
+  bad.method = MERBIT_METHOD_ROWS; /* takes no whole rows from here */
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad.method = MERBIT_METHOD_BSR; /* of what has no blocks */
-  bad.omega = 0;
+  bad.whole = 0;
   assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   plan.nonempty.block_cols = 4;
   assert_true(mbi_measured_valid(&plan, &bad, sizeof bad));
@@ -132,7 +132,7 @@ static void candidates_are_ranked(void **state) {
     assert_int_equal(count, i < 3 ? i + 1 : 3);
   }
   assert_true(c[0].seconds == 1 && c[1].seconds == 2 && c[2].seconds == 3);
-  assert_true(c[0].omega == 3 && c[1].omega == 5 && c[2].omega == 1);
+  assert_true(c[0].whole == 3 && c[1].whole == 5 && c[2].whole == 1);
 }
 
 /* The quickest is the answer, and the sentence has all of them. */
@@ -144,14 +144,15 @@ static void the_quickest_answers(void **state) {
   (void)state;
   mbi_measure_answer(c, 3, &answer);
   assert_int_equal(answer.method, MERBIT_METHOD_SCAN);
-  assert_int_equal(answer.omega, 2);
+  assert_int_equal(answer.whole, 2);
   assert_string_equal(answer.why,
                       "measured scan 3.0 us, scan of whole rows 2.2 us, rows 2.5 us");
   mbi_measure_answer(c + 2, 1, &answer);
   assert_int_equal(answer.method, MERBIT_METHOD_ROWS);
 }
 
-/* What is not measured: rows of four, or by turns of two and eight, of a kind of values. */
+/* Expects a choice without measuring, for rows of four, or of two and eight by turns, of a kind
+ * of values. */
 static void choice(int uneven, merbit_type type, merbit_semiring semiring, merbit_method method,
                    const char *why) {
   enum { ROWS = 320, LONG = 8 };
@@ -228,7 +229,7 @@ static void hubs_are_found_again(void **state) {
     assert_int_equal(mbi_method_create(plan), MERBIT_OK);
     assert_int_equal(mbi_hubs_of(plan)->count, count);
   }
-  mbi_nonempty_finish(context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   mbi_device_leave(context);
   merbit_plan_destroy(plan);
   merbit_context_destroy(context);

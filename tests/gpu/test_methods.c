@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "support/products.h"
 #include "support/stretched.h"
+#include "support/tuning.h"
 #include "support/data.h"
 #include "support/gpu.h"
 
@@ -20,9 +21,9 @@ static const merbit_method methods[] = {
     MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT, MERBIT_METHOD_PATH_WALK};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
-/* Of each method: the default first. What a number means is in merbit_plan_desc. */
+/* The shapes of each method, the default first. The first two numbers are for tuning_take. */
 typedef struct shape {
-  int sigma, omega, threads;
+  int first, second, threads;
 } shape;
 static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {0, 0, 128}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
@@ -37,11 +38,16 @@ static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {32, 1, 32}, {100, 4, 64}, {4096, 2, 1024}, {50, 3, 96}, {999, 1, 128}},
     {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}},
     {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}}};
-/* Of CB: all COO, all dense, all CSR, columns aggregated always and never. */
+/* The forms of CB: all COO, all dense, all CSR, columns aggregated always and never. */
 static const struct {
   double aggregate;
   int coo_max, csr_max;
 } forms[6] = {{0, 0, 0}, {1e-9, 257, 0}, {1, 1, 1}, {1e-9, 1, 256}, {1, 8, 40}, {0.5, 1, 0}};
+
+static void cb_take(merbit_plan_desc *desc, int variant) {
+  tuning_write(desc, "steps=%d aggregate=%g coo_max=%d csr_max=%d", shapes[6][variant].first,
+               forms[variant].aggregate, forms[variant].coo_max, forms[variant].csr_max);
+}
 
 static void every_matrix_meets_the_bound(const int method) {
   int i, variant;
@@ -63,12 +69,12 @@ static void every_matrix_meets_the_bound(const int method) {
       form.device_scalars = variant == 2 || variant == 5;
       form.few_scalars = m.nnz > 20000;
       form.plan.method = methods[method];
-      form.plan.sigma = shapes[method][variant / 2].sigma;
-      form.plan.omega = shapes[method][variant / 2].omega;
+      tuning_take(&form.plan, shapes[method][variant / 2].first,
+                  shapes[method][variant / 2].second);
       form.plan.block_threads = shapes[method][variant / 2].threads;
-      form.plan.cb_aggregate = forms[variant / 2].aggregate;
-      form.plan.cb_coo_max = forms[variant / 2].coo_max;
-      form.plan.cb_csr_max = forms[variant / 2].csr_max;
+      if (methods[method] == MERBIT_METHOD_CB) {
+        cb_take(&form.plan, variant / 2);
+      }
       form.plan.scalar_memory = form.device_scalars ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
       form.plan.vector_memory = variant == 10 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
       form.plan.side = MERBIT_SIDE_CUDA;
@@ -140,10 +146,7 @@ static void blocks_of_all_forms_meet_the_bound(void **state) {
       form.device_arrays = variant >> 2 & 1;
       form.few_scalars = m.nnz > 20000;
       form.plan.method = MERBIT_METHOD_CB;
-      form.plan.sigma = shapes[6][variant / 2].sigma;
-      form.plan.cb_aggregate = forms[variant / 2].aggregate;
-      form.plan.cb_coo_max = forms[variant / 2].coo_max;
-      form.plan.cb_csr_max = forms[variant / 2].csr_max;
+      cb_take(&form.plan, variant / 2);
       products_check(gpu, &m, &form);
     }
     test_matrix_free(&m);

@@ -89,8 +89,8 @@ static int make_buffer(void *user, int iteration, double change, double seconds)
   return *buffer == NULL && merbit_buffer_create(context, 64, buffer) != MERBIT_OK;
 }
 
-/* What is made meanwhile has memory of its own, though the plan of a graph in GPU memory lies
- * in what its transpose has left. */
+/* A buffer made meanwhile has memory of its own, although the plan of a graph in GPU memory
+ * lies in memory that its transpose has left. */
 static void test_buffer_meanwhile(void **state) {
   enum { N = 3000, DEGREE = 8 };
   static int32_t row_ptr[N + 1], col_ind[N * DEGREE];
@@ -210,7 +210,8 @@ static void test_bad_device_graph(void **state) {
   }
 }
 
-/* A symmetric graph by one triangle: the links of both count, from either memory, whether they have weights or not. */
+/* A symmetric graph by one triangle: the links of both count, from either memory, whether they
+ * have weights or not. */
 static void test_one_triangle(void **state) {
   static const int32_t row_ptr[] = {0, 0, 1, 3, 4}, col_ind[] = {0, 0, 1, 2};
   static const double values[] = {1, 3, 1, 2};

@@ -173,7 +173,7 @@ static void programs(void **state) {
   desc.method = MERBIT_METHOD_ROWS;
   desc.semiring = MERBIT_SEMIRING_CUSTOM;
   desc.operators = &o;
-  desc.sigma = 7; /* like no plan before */
+  desc.tuning = "unroll=7"; /* like no plan before */
   for (i = 0; i < 3; i++) {
     o.multiply = spelt[i];
     products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), spelt[i]);

@@ -1,4 +1,4 @@
-/* What surrounds products on the GPU: streams, graphs, workspaces, the cubin cache and the
+/* The surroundings of products on the GPU: streams, graphs, workspaces, the cubin cache and the
  * caller's CUDA context. */
 #define TEST_STUDY_METHODS /* in the list of methods */
 #include "support/internal.h"
@@ -136,7 +136,7 @@ static void two_workspaces_serve_two_streams(void **state) {
   fixture_free(&f);
 }
 
-/* Of a chain whose products have a sum, from which the next one goes on. */
+/* The epilogue of a chain: each product has a sum, which the next one reads. */
 static const merbit_epilogue chained = {
     "ax / 64 + v0 / (2 + s0 * s0)", {"v0 * y", NULL}, 1, 1, NULL, NULL};
 

@@ -14,8 +14,7 @@
 
 static merbit_context *gpu;
 
-/* Of `bits` what products_form_of takes, then host vectors,
- * arrays on the host, H. */
+/* Makes a form: the bits of products_form_of, then host vectors, arrays on the host, H. */
 static products_form form_of(int bits) {
   products_form form = products_form_of(bits);
   form.plan.vector_memory = bits & 64 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;

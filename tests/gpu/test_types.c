@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "support/gpu.h"
+#include "support/tuning.h"
 #include "support/typed.h"
 
 static merbit_context *gpu;
@@ -27,7 +28,7 @@ static void every_kind_meets_the_bound(void **state) {
       f.plan.side = MERBIT_SIDE_CUDA;
       f.plan.method = methods[turn / 5 % 4];
       f.plan.expected_calls = turn % 9 == 0;
-      f.plan.omega = f.plan.method == MERBIT_METHOD_SCAN ? 1 + turn % 2 : 0;
+      tuning_take(&f.plan, 0, f.plan.method == MERBIT_METHOD_SCAN ? 1 + turn % 2 : 0);
       f.plan.vector_memory = turn % 8 == 6 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
       f.plan.scalar_memory = turn % 4 == 3 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
       f.device_arrays = turn % 6 == 2 || turn % 6 == 5;
@@ -69,8 +70,7 @@ static void every_size_meets_the_bound(void **state) {
       f.kind = &typed_kinds[kind];
       f.plan.side = MERBIT_SIDE_CUDA;
       f.plan.method = s % 2 != 0 ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
-      f.plan.sigma = sizes[s][0];
-      f.plan.omega = sizes[s][1];
+      tuning_take(&f.plan, sizes[s][0], sizes[s][1]);
       f.plan.block_threads = sizes[s][2];
       f.plan.operation = kind % 2 != 0 ? MERBIT_OPERATION_H : MERBIT_OPERATION_N;
       typed_check(gpu, &m, &f, (uint64_t)kind);

@@ -90,8 +90,8 @@ static void expect_product(merbit_plan *plan, merbit_workspace *workspace, const
   }
 }
 
-/* Of the last nonzero alone: x is 1 in its column, else 0. The last row has no other nonzero in
- * that column, and none that is Inf or NaN. */
+/* Checks the last nonzero alone: x is 1 in its column, else 0. The last row has no other
+ * nonzero in that column, and none that is Inf or NaN. */
 static void expect_last(merbit_plan *plan, double last, merbit_type type) {
   char x[COLS * 8], y[ROWS * 8];
   int64_t k;
@@ -123,7 +123,7 @@ static merbit_plan *plan_of(merbit_view *view, merbit_method method, int calls, 
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CUDA;
   desc.method = method;
-  desc.omega = method == MERBIT_METHOD_SCAN ? 1 : 0; /* AUTO takes whole rows */
+  desc.tuning = method == MERBIT_METHOD_SCAN ? "whole=1" : NULL; /* AUTO takes whole rows */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.expected_calls = calls;
   desc.changing_values = changing;
@@ -131,7 +131,7 @@ static merbit_plan *plan_of(merbit_view *view, merbit_method method, int calls, 
   return plan;
 }
 
-/* What values may be stored as, from the fewest bytes on. */
+/* The ways to store values. */
 enum { IN_GENERAL, IN_EQUAL, IN_COLUMNS, IN_ROWS, IN_TABLE, IN_HALVES, IN_FLOATS };
 
 static const char *const names[] = {"; general values;",
@@ -142,7 +142,7 @@ static const char *const names[] = {"; general values;",
                                     "; values exact in f16;",
                                     "; values exact in f32;"};
 
-/* What a plan stores values of a form as. */
+/* Returns the way in which a plan stores values of a form. */
 static int expected(int form, int single, int method, int calls, int changing) {
   /* AUTO leaves what L2 holds at that. */
   const int some = gpu_methods[method] == MERBIT_METHOD_CB ||
@@ -170,7 +170,7 @@ static int expected(int form, int single, int method, int calls, int changing) {
   }
 }
 
-/* Whether values can be stored so, value by value. */
+/* Returns whether values can be stored in that way, value by value. */
 static int fits(const void *values, merbit_type type, int stored) {
   double different[257];
   int count = 0, fit = 1;

@@ -1,9 +1,12 @@
-/* What merbit answers to files: each path of a list is read from the path, from memory and by
- * streams of odd chunks, and every answer printed for reference.py's to be compared with it:
+/* Reads files with merbit: each path of a list from the path, from memory and by streams of odd
+ * chunks. Prints every answer, for reference.py's to be compared with it:
+ *
  *     SOURCE STATUS sentence
- *     SOURCE MERBIT_OK rows cols nnz bytes_of_a_value       (0: a pattern), then row_ptr
- * (int64), col_ind (int32), values Exits with 1 where the reader leaks, or leaves its out
- * pointer set on failure. */
+ *
+ *     SOURCE MERBIT_OK rows cols nnz bytes_of_a_value
+ *
+ * (0: a pattern); the second is followed by row_ptr (int64), col_ind (int32) and the values.
+ * Exits with 1 if the reader leaks, or leaves its out pointer set on failure. */
 #include "support/internal.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* What the tests of the cubin cache share: a fresh directory for each test, which is gone
- * afterwards however the program ends; contexts with a cache; entries as files; children.
- * Include merbit.h and cmocka.h first. */
+/* The bed of the tests of the cubin cache: a fresh directory for each test, which is removed
+ * however the program ends; contexts with a cache; entries as files; children. Include merbit.h
+ * and cmocka.h first. */
 #ifndef TEST_JIT_CACHE_BED_H
 #define TEST_JIT_CACHE_BED_H
 #include "support/cpu.h"
@@ -91,7 +91,7 @@ static const char *in_root(const char *name) {
   return path;
 }
 
-/* ---- Contexts --------------------------------------------------------------------------- */
+/* ---- Contexts ---------------------------------------------------------------------------- */
 
 TEST_UNUSED static merbit_context *open_capped(const char *directory, int64_t cap) {
   merbit_context_desc desc = cpu_desc(NULL, 1);
@@ -115,9 +115,9 @@ TEST_UNUSED static int is_on(const char *directory) {
   return on;
 }
 
-/* ---- Entries ---------------------------------------------------------------------------- */
+/* ---- Entries ----------------------------------------------------------------------------- */
 
-/* Whether no error was counted. */
+/* Stores an entry. Returns whether no error was counted. */
 TEST_UNUSED static int store(merbit_context *context, const char *key, const char *image) {
   const int64_t errors = context->cache.errors;
   mbi_cache_store(context, key, strlen(key), image, strlen(image));
@@ -150,7 +150,7 @@ TEST_UNUSED static const char *entry_path(merbit_context *context, const char *k
   return path;
 }
 
-/* ---- Files ------------------------------------------------------------------------------ */
+/* ---- Files ------------------------------------------------------------------------------- */
 
 TEST_UNUSED static int exists(const char *path) {
   struct stat facts;
@@ -221,7 +221,7 @@ TEST_UNUSED static void set_age(const char *path, time_t seconds) {
   assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
 }
 
-/* ---- Children --------------------------------------------------------------------------- */
+/* ---- Children ---------------------------------------------------------------------------- */
 
 #define CHILD_CANNOT 99 /* the answer of a body whose situation cannot be had here */
 
@@ -246,7 +246,8 @@ TEST_UNUSED static int in_child(int (*body)(void), int drop) {
   return wait_for(child);
 }
 
-/* Whether this is root, who alone can give files away; else what is left out is told. */
+/* Returns whether this is root, who alone can give files away; if not, prints what is left
+ * out. */
 TEST_UNUSED static int root_only(const char *what) {
   if (geteuid() != 0) {
     print_message("%s: only root can give files away\n", what);
@@ -271,11 +272,11 @@ TEST_UNUSED static void *shared_memory(size_t size) {
   return memory;
 }
 
-/* ---- Running ---------------------------------------------------------------------------- */
+/* ---- Running ----------------------------------------------------------------------------- */
 
 #define BED_TEST(name) cmocka_unit_test_setup_teardown(name, bed_begin, bed_end)
 
-/* Whether a cache can be had in a new directory `base` in `place`. */
+/* Returns whether a cache works in a new directory `base` in `place`. */
 static int bed_try(const char *place) {
   if (place == NULL || place[0] != '/' ||
       (size_t)snprintf(base, sizeof base, "%s/merbit-cache-XXXXXX", place) >= sizeof base ||

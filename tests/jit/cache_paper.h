@@ -3,7 +3,7 @@
 #ifndef TEST_JIT_CACHE_PAPER_H
 #define TEST_JIT_CACHE_PAPER_H
 
-/* ---- Paper ------------------------------------------------------------------------------ */
+/* ---- Paper ------------------------------------------------------------------------------- */
 
 #define IMAGE 120
 
@@ -125,7 +125,7 @@ static void close_paper(merbit_context *context) {
   merbit_context_destroy(context);
 }
 
-/* ---- Specialisations -------------------------------------------------------------------- */
+/* ---- Specialisations --------------------------------------------------------------------- */
 
 typedef struct variant { /* what one program is made from */
   const char *what, *main_file, *name, *value;

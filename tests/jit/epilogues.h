@@ -25,7 +25,7 @@ static const merbit_epilogue epilogue_texts[EPILOGUES] = {
     {"max(ax, v0) + s0", {NULL, NULL}, 1, 1, NULL, NULL},
 };
 
-/* As a plan of this type would have it. */
+/* Makes an epilogue as a plan of this type has it. */
 static void epilogue_make(int kind, merbit_type type, mbi_epilogue *epilogue) {
   merbit_plan plan;
   memset(epilogue, 0, sizeof *epilogue);

@@ -13,8 +13,8 @@ static mbi_operators plan_operators = {
     "(in_a < in_b ? in_b : in_a)",
     "mbk_abs((mbk_multiply(in_a, in_x) + ((MBK_COMPUTE)mbk_number(0x3ff8000000000000ull))))"};
 
-/* A plan of this form. */
-static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
+/* A plan of this form, with the first two of its method's knobs. */
+static void plan_make(merbit_type type, int form, int first, int second, int threads,
                       merbit_plan *plan) {
   test_plan_clear(plan);
   plan->context = host;
@@ -33,8 +33,8 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   plan->desc.semiring = plan_semiring;
   plan->operators = plan_semiring == MERBIT_SEMIRING_CUSTOM ? &plan_operators : NULL;
   plan->desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
-  plan->desc.sigma = sigma;
-  plan->desc.omega = omega;
+  plan->tuning[0] = first;
+  plan->tuning[1] = second;
   plan->desc.block_threads = threads;
 }
 
@@ -146,10 +146,10 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
 
 /* Blocks: with masks where form & 8, column by column where form & 32, cut at the edge where
  * form & 64. */
-static void bsr_preamble(merbit_type type, int form, int rows, int cols, int omega,
+static void bsr_preamble(merbit_type type, int form, int rows, int cols, int shuffle,
                          mbi_preamble *preamble) {
   merbit_plan plan;
-  plan_make(type, form & ~10, 0, omega, 0, &plan);
+  plan_make(type, form & ~10, 0, shuffle, 0, &plan);
   plan.device.nnz = 10000000;
   plan.nonempty.count = form & 32 ? 999 : 1000;
   plan.bsr.view = merbit_bsr(1000 * rows, 1000 * cols - (form & 64 && cols > 1), 10000000, rows,
@@ -189,7 +189,8 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
   if (type == MERBIT_F32 && vectors == 8 && (form & 257) == 0) {
     assert_int_equal(mbi_many_of(&plan)->piece, form & 8 ? 32 : 16);
-    assert_in_range(mbi_many_of(&plan)->resident * mbi_many_of(&plan)->threads, 1, form & 8 ? 512 : 1024);
+    assert_in_range(mbi_many_of(&plan)->resident * mbi_many_of(&plan)->threads, 1,
+                    form & 8 ? 512 : 1024);
   }
   mbi_many_preamble(&plan, preamble);
 }
@@ -198,7 +199,9 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
 static void merbit_preamble(merbit_type type, int form, int sigma, int omega, int threads,
                             mbi_preamble *preamble) {
   merbit_plan plan;
-  plan_make(type, form, sigma, omega, threads, &plan);
+  plan_make(type, form, 0, 0, threads, &plan);
+  plan.desc.sigma = sigma;
+  plan.desc.omega = omega;
   mbi_merbit_of(&plan)->dual = form >> 3 & 1;
   plan.device.nnz = form & 2 ? (uint64_t)5 << 30 : 1000; /* 64-bit tiles with 64-bit offsets */
   assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
@@ -237,7 +240,7 @@ static void arrays_preamble(int form, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_BASE", form >> 2 & 1);
 }
 
-/* Of full blocks of two shapes. */
+/* Writes the preamble of full blocks of two shapes. */
 static void full_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");

@@ -3,7 +3,8 @@
 #ifndef TEST_JIT_SOLVERS_H
 #define TEST_JIT_SOLVERS_H
 
-/* What a solver looks at: values with the widest, none with the narrowest indices. */
+/* Compiles the kernels that inspect a matrix: with values and the widest indices, without
+ * values and the narrowest indices. */
 static void compile_setup(merbit_type type, int capability) {
   static const int32_t none[1];
   merbit_view view = merbit_csr(1, 1, 0, none, none, type == MERBIT_F32 ? none : NULL);
@@ -15,7 +16,7 @@ static void compile_setup(merbit_type type, int capability) {
   compile("solve/precondition/setup.cu", &preamble, capability);
 }
 
-/* Of solvers their steps and their loop; of PageRank all. */
+/* Compiles the steps and the loop of solvers, and all of PageRank. */
 static void compile_solvers(merbit_type type, int capability) {
   int method;
   mbi_preamble preamble;

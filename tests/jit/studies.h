@@ -21,7 +21,7 @@ static void compile_studies(int capability) {
   }
 }
 
-/* And those of CSR: each in its own size, and in another. */
+/* Compiles the study methods of CSR, each in its own size and in another one. */
 static void compile_csr_studies(int capability) {
   static const int shapes[4][3] = {{8, 4, 512}, {4096, 4, 1024}, {16, 0, 256}, {4, 0, 1024}};
   mbi_preamble preamble;

@@ -159,7 +159,7 @@ static void resolved_path_is_told(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Changed while in use --------------------------------------------------------------- */
+/* ---- Changed while in use ---------------------------------------------------------------- */
 
 static void expect_unused(merbit_context *context, const char *key) {
   const int64_t errors = context->cache.errors;

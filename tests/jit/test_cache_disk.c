@@ -23,7 +23,7 @@ static int open_files(void) {
   return count;
 }
 
-/* ---- Every call ------------------------------------------------------------------------- */
+/* ---- Every call -------------------------------------------------------------------------- */
 
 #define SMALL_CAP 3000
 
@@ -47,8 +47,8 @@ static int live(const char *directory, const char *filler) {
   return wrong;
 }
 
-/* What a life finds: nothing; or an old entry and a temporary, and the key's entry, which may
- * be damaged. */
+/* Prepares the directory: nothing; or an old entry, a temporary file, and the key's entry,
+ * which may be damaged. */
 static void furnish(int scenario, const char *directory, const char *filler) {
   merbit_context *context;
   char path[300];
@@ -147,7 +147,7 @@ static void interrupted(void **state) {
   }
 }
 
-/* ---- Full ------------------------------------------------------------------------------- */
+/* ---- Full -------------------------------------------------------------------------------- */
 
 /* The disk is full after any number of bytes, however they are portioned. */
 static void full_after_any_byte(void **state) {

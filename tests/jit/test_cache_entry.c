@@ -39,7 +39,7 @@ static void store_and_load(void **state) {
   free(big);
 }
 
-/* ---- Damage ----------------------------------------------------------------------------- */
+/* ---- Damage ------------------------------------------------------------------------------ */
 
 static int rejected; /* damaged entries so far */
 
@@ -54,7 +54,7 @@ static void expect_rejected(merbit_context *context, const char *data, size_t si
   rejected++;
 }
 
-/* What every run does next: compile, store, and find it. */
+/* Does what every run does next: compile, store and find the entry. */
 static void expect_mended(merbit_context *context) {
   assert_true(store(context, "the key", "the image"));
   assert_int_equal(load(context, "the key", "the image"), 1);
@@ -182,7 +182,7 @@ static void other_heads(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Something else than a file of ours ------------------------------------------------- */
+/* ---- Something else than a file of ours -------------------------------------------------- */
 
 static void expect_removed(merbit_context *context, const char *path) {
   assert_true(exists(path));
@@ -291,7 +291,8 @@ static void others_may_write_it(void **state) {
   merbit_context_destroy(context);
 }
 
-/* As backups have them: the bytes are ours, and the other name keeps them. */
+/* An entry has a second name, as backups make them: the bytes are ours, and the other name
+ * keeps them. */
 static void hard_linked(void **state) {
   merbit_context *context = open_in(root);
   char data[256];

@@ -111,7 +111,7 @@ static int umask_body(void) {
   return result;
 }
 
-/* Also as an ordinary user, who needs the rights that a umask takes. */
+/* Tests umasks, as root also as an ordinary user, who needs the rights that a umask takes. */
 static void umasks(void **state) {
   (void)state;
   assert_int_equal(in_child(umask_body, 0), 0);
@@ -126,7 +126,7 @@ static void umasks(void **state) {
   }
 }
 
-/* ---- Raised privileges ------------------------------------------------------------------ */
+/* ---- Raised privileges ------------------------------------------------------------------- */
 
 #define ANOTHER 65533
 

@@ -9,7 +9,7 @@
 
 #include "cache_bed.h"
 
-/* ---- Cold starts ------------------------------------------------------------------------ */
+/* ---- Cold starts ------------------------------------------------------------------------- */
 
 #define COMPANY 64
 #define KEYS 3
@@ -34,8 +34,9 @@ static const char *image_of(int key) {
   return image;
 }
 
-/* As a program does: look, else compile and store; then all must agree. `damaged`: entries were
- * there, but not one is valid; whoever removes one may remove a new entry with it. */
+/* Does what a program does: looks for each key, else compiles and stores it. In the end all
+ * must agree. `damaged`: there were entries, but none is valid; whoever removes one may remove
+ * a new entry with it. */
 static int cold_start(tally *shared, int first, int damaged) {
   const char *names[KEYS] = {"one", "two", "three"};
   merbit_context *context;
@@ -165,10 +166,10 @@ static void many_threads(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Killed writers --------------------------------------------------------------------- */
+/* ---- Killed writers ---------------------------------------------------------------------- */
 
-/* What a killed writer left: for each key nothing or a whole entry, and temporaries, which go
- * when they are old and somebody stores. */
+/* Checks what a killed writer left: for each key nothing or a whole entry, and temporaries,
+ * which are removed when they are old and somebody stores. */
 static int expect_survivable(int keys, int most_temporaries) {
   const char *names[] = {"one", "two"};
   merbit_context *context = open_in(root);

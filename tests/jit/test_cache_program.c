@@ -11,7 +11,7 @@
 #include "cache_bed.h"
 #include "cache_paper.h"
 
-/* ---- Key -------------------------------------------------------------------------------- */
+/* ---- Key --------------------------------------------------------------------------------- */
 
 /* A change of any field is a miss; then both programs are there, each its own. */
 static void each_field_changed(void **state) {
@@ -121,7 +121,7 @@ static void fields_of_the_key(void **state) {
   close_paper(context);
 }
 
-/* ---- Damage ----------------------------------------------------------------------------- */
+/* ---- Damage ------------------------------------------------------------------------------ */
 
 /* With this in place of the entry, the program is compiled anew and the entry as it was. */
 static void expect_recompiled(merbit_context *context, const char *path, const char *data,
@@ -197,7 +197,7 @@ static void no_place(void **state) {
   close_paper(context);
 }
 
-/* ---- Many processes --------------------------------------------------------------------- */
+/* ---- Many processes ---------------------------------------------------------------------- */
 
 #define COMPANY 64
 

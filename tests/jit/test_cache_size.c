@@ -137,7 +137,7 @@ static void against_a_model(void **state) {
   print_message("%d directories\n", rounds);
 }
 
-/* ---- Clocks ----------------------------------------------------------------------------- */
+/* ---- Clocks ------------------------------------------------------------------------------ */
 
 /* Times in the future, from a clock that has been set back: if they counted as the youngest,
  * what is stored now would go at once, until the clock has caught up. */
@@ -192,7 +192,7 @@ static void used_in_the_future(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- What else lies there --------------------------------------------------------------- */
+/* ---- What else lies there ---------------------------------------------------------------- */
 
 /* Sizes that are holes, whose sum is beyond 64 bits (where a tmpfs can be mounted): all go. */
 static void sparse_giants(void **state) {
@@ -263,7 +263,7 @@ static void temporaries(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Many writers ----------------------------------------------------------------------- */
+/* ---- Many writers ------------------------------------------------------------------------ */
 
 #define WRITERS 8
 #define COMMON_CAP (20 * ENTRY)

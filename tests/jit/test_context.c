@@ -72,7 +72,8 @@ static void information(void **state) {
   merbit_context_destroy(NULL);
 }
 
-/* The system's call, or one of a system with `possible` processors, of which this process may use every second. */
+/* The system's call, or one of a system with `possible` processors, of which this process may
+ * use every second. */
 static int possible;
 
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set) {
@@ -136,7 +137,7 @@ static void threads_by_default(void **state) {
   assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
-/* What was made from a context keeps it alive. */
+/* Objects made from a context keep it alive. */
 static void references(void **state) {
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 1);

@@ -1,5 +1,5 @@
-/* Once the device is lost no call reaches the driver: here every one of its functions is a trap. What works
- * on the device says DEVICE_LOST, what releases does nothing. */
+/* Once the device is lost no call reaches the driver: here every one of its functions is a
+ * trap. What works on the device says DEVICE_LOST, what releases does nothing. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,8 @@ static void nothing_reaches_a_dead_driver(void **state) {
   int (*const every)(void) = trap;
   size_t at;
   (void)state;
-  for (at = sizeof(void *); at < sizeof device->driver; at += sizeof every) { /* behind the library */
+  for (at = sizeof(void *); at < sizeof device->driver;
+       at += sizeof every) { /* behind the library */
     memcpy((char *)&device->driver + at, &every, sizeof every);
   }
   device->lost = 700;

@@ -29,7 +29,7 @@ static merbit_status compile(merbit_context *context, const char *text, int capa
   return mbi_program_compile(context, MBI_PREAMBLE_NAME, &preamble, capability, image, size);
 }
 
-/* ---- Preambles -------------------------------------------------------------------------- */
+/* ---- Preambles --------------------------------------------------------------------------- */
 
 static void preambles(void **state) {
   mbi_preamble preamble;
@@ -51,7 +51,7 @@ static void preambles(void **state) {
   assert_int_equal(preamble.text[preamble.length - 1], '\n');
 }
 
-/* ---- A real NVRTC ----------------------------------------------------------------------- */
+/* ---- A real NVRTC ------------------------------------------------------------------------ */
 
 static void every_architecture(void **state) {
   merbit_context *context = make_or_skip();

@@ -1,5 +1,6 @@
-/* In which order the major versions of NVRTC are looked for: the driver's own, older ones, newer ones,
- * and at last any. Every library that is there is refused, for want of a compute capability 0.1. */
+/* In which order the major versions of NVRTC are looked for: the driver's own, older ones,
+ * newer ones, and at last any. Every library that is there is refused, for want of a compute
+ * capability 0.1. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>

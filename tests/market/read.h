@@ -1,5 +1,5 @@
-/* What the tests of the Matrix Market reader share: beginnings of files, reading from exact
- * blocks and from streams, comparing matrices and sentences. Include merbit.h and cmocka.h
+/* The bed of the tests of the Matrix Market reader: beginnings of files, reading from exact
+ * blocks and from streams, comparing matrices and messages. Include merbit.h and cmocka.h
  * first. */
 #ifndef TEST_MATRIX_MM_READ_H
 #define TEST_MATRIX_MM_READ_H

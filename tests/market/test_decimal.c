@@ -315,31 +315,62 @@ static void test_rounding_mode(void **state) {
   assert_true(bits_of_f64(value) == UINT64_C(0x3FB999999999999A));
 }
 
-/* The table that the proof of the 128-bit product asks for, against long division. */
-static void test_table(void **state) {
-  const size_t count = sizeof mbi_powers_of_five / sizeof mbi_powers_of_five[0];
-  mbi_big power = {{1}, 1};
-  int q;
-  (void)state;
-  assert_int_equal(count, MBI_FIVE_LAST - MBI_FIVE_FIRST + 1);
-  for (q = 0; q <= MBI_FIVE_LAST; q++) {
-    mbi_u128 top = 0;
-    int i, bits = 128;
-    for (i = power.count - 1; i >= 0 && bits > 0;
-         i--) { /* leading limbs until 128 bits are full */
-      int b;
-      for (b = 31; b >= 0 && bits > 0; b--) {
-        const unsigned bit = power.limb[i] >> b & 1;
-        if (bits < 128 || bit) {
-          top = top << 1 | bit;
-          bits--;
-        }
+/* Returns the 128 bits of `big` from its leading one on, rounded down; *rest: whether bits
+ * follow. */
+static mbi_u128 leading_bits(const mbi_big *big, int *rest) {
+  mbi_u128 top = 0;
+  int i, b, bits = 128;
+  *rest = 0;
+  for (i = big->count - 1; i >= 0; i--) {
+    for (b = 31; b >= 0; b--) {
+      const unsigned bit = big->limb[i] >> b & 1;
+      if (bits == 0) {
+        *rest |= (int)bit;
+      } else if (bits < 128 || bit) {
+        top = top << 1 | bit;
+        bits--;
       }
     }
-    top <<= bits;
-    assert_true((uint64_t)(top >> 64) == mbi_powers_of_five[q - MBI_FIVE_FIRST][0]);
-    assert_true((uint64_t)top == mbi_powers_of_five[q - MBI_FIVE_FIRST][1]);
+  }
+  return top << bits;
+}
+
+static void expect_power(int q, mbi_u128 wanted) {
+  uint64_t five[2];
+  mbi_five_power(q, five);
+  if (five[0] != (uint64_t)(wanted >> 64) || five[1] != (uint64_t)wanted) {
+    fail_msg("5^%d is wrong", q);
+  }
+}
+
+/* The leading bits that the proof of the 128-bit product asks for, against powers by long
+ * multiplication, and against 2^N / 5^n by long division. */
+static void test_powers(void **state) {
+  mbi_big power = {{1}, 1};
+  uint32_t quotient[40]; /* floor(2^1248 / 5^n), most significant first */
+  int q, i, rest;
+  (void)state;
+  for (q = 0; q <= MBI_FIVE_LAST; q++) {
+    expect_power(q, leading_bits(&power, &rest));
     mbi_big_scale(&power, 5, 0);
+  }
+  memset(quotient, 0, sizeof quotient);
+  quotient[0] = 1;
+  for (q = -1; q >= MBI_FIVE_FIRST; q--) {
+    mbi_big big = {{0}, 0};
+    uint64_t remainder = 0;
+    mbi_u128 wanted;
+    for (i = 0; i < 40; i++) {
+      remainder = remainder << 32 | quotient[i];
+      quotient[i] = (uint32_t)(remainder / 5);
+      remainder %= 5;
+    }
+    for (i = 0; i < 40; i++) {
+      big.limb[39 - i] = quotient[i];
+    }
+    big.count = 40;
+    wanted = leading_bits(&big, &rest);
+    expect_power(q, wanted + (q >= -27));
   }
 }
 
@@ -354,7 +385,7 @@ int main(void) {
       cmocka_unit_test(test_not_numbers),
       cmocka_unit_test(test_integers_are_known),
       cmocka_unit_test(test_rounding_mode),
-      cmocka_unit_test(test_table),
+      cmocka_unit_test(test_powers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

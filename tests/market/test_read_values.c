@@ -1,4 +1,4 @@
-/* What the Matrix Market reader accepts, and what it makes of it. */
+/* The files that the Matrix Market reader accepts, and the matrices that it makes of them. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -321,10 +321,14 @@ static void test_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),    cmocka_unit_test(test_large_integers), cmocka_unit_test(test_upper_triangles),
+      cmocka_unit_test(test_values),
+      cmocka_unit_test(test_large_integers),
+      cmocka_unit_test(test_upper_triangles),
       cmocka_unit_test(test_complex),
-      cmocka_unit_test(test_tolerance), cmocka_unit_test(test_hermitian_real_is_symmetric),
-      cmocka_unit_test(test_shortest),  cmocka_unit_test(test_empty_shapes),
+      cmocka_unit_test(test_tolerance),
+      cmocka_unit_test(test_hermitian_real_is_symmetric),
+      cmocka_unit_test(test_shortest),
+      cmocka_unit_test(test_empty_shapes),
       cmocka_unit_test(test_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,7 +112,8 @@ static void test_failure_leaves_the_old_file(void **state) {
   merbit_context_destroy(context);
 }
 
-/* A link is followed though its target does not exist, be it absolute, relative or of links; a ring is refused. */
+/* A link is followed though its target does not exist, be it absolute, relative or of links; a
+ * ring is refused. */
 static void test_links(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   const merbit_view view = merbit_csr(3, 4, 3, csr_row_ptr, csr_col_ind, csr_values);
@@ -131,7 +132,8 @@ static void test_links(void **state) {
       assert_failed(context, merbit_matrix_write_file(context, &view, "link.mtx"), MERBIT_IO_ERROR,
                     "Too many levels");
     } else {
-      assert_int_equal(merbit_matrix_write_file(context, &view, i % 2 ? "link.mtx" : link_path), MERBIT_OK);
+      assert_int_equal(merbit_matrix_write_file(context, &view, i % 2 ? "link.mtx" : link_path),
+                       MERBIT_OK);
       assert_file(target, csr_text);
       assert_int_equal(unlink(target), 0);
     }

@@ -179,8 +179,8 @@ static void test_nan(void **state) {
   merbit_context_destroy(context);
 }
 
-/* What printf makes of 1.5 in locales with a comma, or with U+066B. tests/hostile/ has the
- * locales. */
+/* The writer mends what printf makes of 1.5 in locales with a comma, or with U+066B.
+ * tests/hostile/ has the locales. */
 static void test_decimal_separators(void **state) {
   char comma[32] = "-1,5e+10",
        arabic[32] = "1\xd9\xab"

@@ -1,4 +1,4 @@
-/* What the tests of the Matrix Market writer share: a callback that keeps the text, and one
+/* The bed of the tests of the Matrix Market writer: a callback that keeps the text, and one
  * matrix with its text. Include merbit.h and cmocka.h first. */
 #ifndef TEST_MATRIX_MM_WRITE_H
 #define TEST_MATRIX_MM_WRITE_H

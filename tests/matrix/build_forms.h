@@ -1,4 +1,4 @@
-/* What the tests of the builders share: the entries of a matrix in several orders, and arrays
+/* The bed of the tests of the builders: the entries of a matrix in several orders, and arrays
  * of every width made of them. Include merbit.h and cmocka.h first. */
 #ifndef TEST_MATRIX_BUILD_FORMS_H
 #define TEST_MATRIX_BUILD_FORMS_H

@@ -16,7 +16,7 @@ typedef struct mutant {
   double value[MUTANT_ROOM * MUTANT_BLOCK * MUTANT_BLOCK]; /* small integers: sums are exact */
 } mutant;
 
-/* Of the places that the arrays speak of: blocks in BSR. */
+/* Returns the number of rows that the arrays describe: of blocks in BSR. */
 static int64_t mutant_rows(const merbit_view *view) {
   const int size = view->format == MERBIT_BSR ? view->block_rows : 1;
   return size < 1 ? view->rows : view->rows / size + (view->rows % size > 0);
@@ -39,8 +39,7 @@ static int64_t mutant_narrow(int64_t value, merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? value : (int64_t)(int32_t)(uint32_t)(uint64_t)value;
 }
 
-/* ---- A valid matrix
- * --------------------------------------------------------------------------------- */
+/* ---- A valid matrix ---------------------------------------------------------------------- */
 
 static void mutant_make(uint64_t *random, mutant *m) {
   static const char present; /* stands for an array until there is one */
@@ -65,7 +64,7 @@ static void mutant_make(uint64_t *random, mutant *m) {
   }
   m->ptr[m->rows] = k + view->base;
   m->nnz = k;
-  /* What an array holds beyond, should the view claim more. */
+  /* Fills the arrays beyond their ends, in case the view claims more. */
   for (i = 0; i < MUTANT_ROOM; i++) {
     m->ptr[i] = i > m->rows ? m->ptr[i - 1] + (test_below(random, 4) == 0) : m->ptr[i];
     m->row[i] = i >= k ? view->base + test_below(random, m->rows + 1) : m->row[i];
@@ -97,8 +96,7 @@ static void mutant_make(uint64_t *random, mutant *m) {
   view->values = test_below(random, 3) == 0 ? NULL : &present;
 }
 
-/* ---- Mutations
- * --------------------------------------------------------------------------------------- */
+/* ---- Mutations --------------------------------------------------------------------------- */
 
 /* One entry of an array of `count`, whose right values are [base, base + limit). */
 static void mutant_spoil_entry(uint64_t *random, int64_t *array, int64_t count, int64_t limit,
@@ -234,8 +232,7 @@ static void mutant_spoil(uint64_t *random, mutant *m) {
   }
 }
 
-/* ---- What is wrong
- * ------------------------------------------------------------------------------------ */
+/* ---- What is wrong ----------------------------------------------------------------------- */
 
 typedef struct culprits { /* any of these is a right answer; none: the matrix is valid */
   int count;

@@ -203,7 +203,7 @@ static void zeros_keep_their_sign(void **state) {
   merbit_matrix_destroy(made);
 }
 
-/* As where there are 2^31 blocks or more. */
+/* Blocks are counted with 64-bit offsets, as from 2^31 blocks on. */
 static void wide_offsets(void **state) {
   products_form form = blocks_form(0);
   const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};

@@ -19,7 +19,8 @@ static int by_row(const void *left, const void *right) {
   return a->place < b->place ? -1 : 1;
 }
 
-/* What the library must answer: sorted in place, duplicates added up in the value type. */
+/* Computes the library's right answer: sorted in place, duplicates added up in the value
+ * type. */
 static int64_t reference(entry *entries, int64_t nnz, const form *f, int *duplicates) {
   int64_t i, at = 0;
   *duplicates = 0;

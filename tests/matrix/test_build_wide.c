@@ -1,5 +1,6 @@
-/* The sort by rows with 64-bit cursors, which real matrices need from 2^31 entries on: here on small ones,
- * beside the 32-bit cursors. And numbers that real input hardly makes: big integers of unequal length. */
+/* The sort by rows with 64-bit cursors, which real matrices need from 2^31 entries on: here on
+ * small ones, beside the 32-bit cursors. And numbers that real input hardly makes: big integers
+ * of unequal length. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +9,7 @@
 #include "support/cpu.h"
 #include "support/products.h"
 
-/* As mbi_build_bucket, with cursors of either width and a given number of tasks. */
+/* Does what mbi_build_bucket does, with cursors of either width and a given number of tasks. */
 static void bucket(mbi_build *build, int wide, int tasks) {
   build->tasks = tasks;
   assert_int_equal(mbi_allocate_array(build->context, build->to.rows * tasks, wide ? 8 : 4,

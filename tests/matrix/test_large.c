@@ -135,8 +135,7 @@ static void starts_beyond_32_bits(void **state) {
   free(build);
 }
 
-/* ---- Sizes that are refused
- * ------------------------------------------------------------------------ */
+/* ---- Sizes that are refused -------------------------------------------------------------- */
 
 static void expect_failure(merbit_context *context, merbit_status status, merbit_matrix *matrix,
                            merbit_status expected, const char *piece) {
@@ -225,9 +224,7 @@ static void the_last_column(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Built
- * --------------------------------------------------------------------------------------------
- */
+/* ---- Built ------------------------------------------------------------------------------- */
 
 /* Turn a band of `n` rows round: entry (i, n - 1 - i) has the value i % 1021. */
 static void transposes_around_2_24(void **state) {

@@ -26,8 +26,7 @@ static void wrong(const bed *b, const char *what, const char *sentence) {
   fail_msg("mutant %ld of seed %" PRIu64 ": %s \"%s\"", b->number, b->seed, what, sentence);
 }
 
-/* ---- Arrays
- * ------------------------------------------------------------------------------------------ */
+/* ---- Arrays ------------------------------------------------------------------------------ */
 
 typedef struct arrays {
   merbit_view view;
@@ -58,8 +57,7 @@ static void arrays_free(arrays *a) {
   free(a->values);
 }
 
-/* ---- Refused
- * ----------------------------------------------------------------------------------------- */
+/* ---- Refused ----------------------------------------------------------------------------- */
 
 /* The last error of `context` names one of the culprits, and has its status. */
 static void expect_culprit(const bed *b, merbit_context *context, merbit_status status,
@@ -93,8 +91,7 @@ static void expect_refused(const bed *b, const arrays *a, const culprits *c) {
   assert_null(matrix);
 }
 
-/* ---- Multiplied
- * --------------------------------------------------------------------------------------- */
+/* ---- Multiplied -------------------------------------------------------------------------- */
 
 static int64_t row_of(const mutant *m, int64_t k) {
   int64_t row = 0;
@@ -208,8 +205,7 @@ static void expect_multiplied(const bed *b, const mutant *m, const arrays *a) {
   merbit_matrix_destroy(matrix);
 }
 
-/* ---- One after the other
- * ------------------------------------------------------------------------------- */
+/* ---- One after the other ----------------------------------------------------------------- */
 
 static void one_mutant(bed *b) {
   uint64_t random = b->seed * UINT64_C(1000003) + (uint64_t)b->number;

@@ -13,8 +13,7 @@ static const int32_t row_ptr[] = {0, 1, 3, 5}, row_ind[] = {0, 1, 1, 2, 2},
                      col_ind[] = {0, 0, 1, 0, 1};
 static const double values[] = {4, 1, 5, 2, 3};
 
-/* ---- Other calls ---------------------------------------------------------------------------
- */
+/* ---- Other calls ------------------------------------------------------------------------- */
 
 static void same(const merbit_view *a, const merbit_view *b) {
   assert_true(a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz);
@@ -104,8 +103,7 @@ static void both_triangles(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Files ---------------------------------------------------------------------------------
- */
+/* ---- Files ------------------------------------------------------------------------------- */
 
 typedef struct sheet {
   char text[2000];
@@ -130,7 +128,7 @@ static void writes(merbit_context *context, const merbit_view *view, const char 
 
 #define BANNER "%%MatrixMarket matrix "
 
-/* What is read and written; the reader keeps the half, or does as ever. */
+/* Files are read and written, with the half kept or expanded. */
 static void files(void **state) {
   static const struct {
     const char *text;
@@ -201,8 +199,7 @@ static void upper_files(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Refusals ------------------------------------------------------------------------------
- */
+/* ---- Refusals ---------------------------------------------------------------------------- */
 
 static void refuse(merbit_context *context, const merbit_view *view,
                    const merbit_plan_desc *desc, merbit_status status, const char *piece) {
@@ -269,7 +266,8 @@ static void refused(void **state) {
          "method is MERBIT_METHOD_SYMMETRIC, but view.symmetry is");
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   desc.reordering = MERBIT_REORDERING_RCM;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "which MERBIT_METHOD_SYMMETRIC does not follow");
+  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED,
+         "which MERBIT_METHOD_SYMMETRIC does not follow");
   merbit_context_destroy(context);
 }
 

@@ -5,7 +5,7 @@ from groups import EPILOGUE
 MUTATIONS = [
     ("mbk_epilogue_last", "*ticket = 0;", "", "nobody comes last of the next product", EPILOGUE),
     ("mbk_epilogue_rows", "mbk_await();", "", "early: what the product before writes is read", "simt_epilogue"),
-    ("mbi_epilogue_cuda", "stream, arguments, MBI_LAUNCH_DEPENDENT)", "stream, arguments, MBI_LAUNCH_PLAIN)",
+    ("mbi_epilogue_cuda", "stream, &arguments, MBI_LAUNCH_DEPENDENT)", "stream, &arguments, MBI_LAUNCH_PLAIN)",
      "epilogues wait for all before them", "fake_versions"),
     ("mbk_epilogue_last", "== mbk_grid() - 1;", "== mbk_grid();", "nobody comes last", EPILOGUE),
     ("mbk_epilogue_finish", "if (mbk_thread() == 0) {", "{", "every thread of the last block goes on", EPILOGUE),
@@ -13,7 +13,7 @@ MUTATIONS = [
      EPILOGUE),
     ("mbk_epilogue_block", "thread < MBK_EPILOGUE_THREADS / 32", "thread + 1 < MBK_EPILOGUE_THREADS / 32",
      "a block's last warp is forgotten", EPILOGUE),
-    ("mbk_epilogue_rows", "&& *call.skip != 0) {", "&& false) {", "skipped epilogues are done", EPILOGUE),
+    ("mbk_epilogue_rows", "&& *a.call.skip != 0) {", "&& false) {", "skipped epilogues are done", EPILOGUE),
     ("mbk_epilogue_rows", "aligned != 0 && count == MBK_EPILOGUE_PACK", "aligned != 0",
      "the last pack is read beyond the rows", EPILOGUE),
     ("mbk_epilogue_rows", "aligned != 0 && count == MBK_EPILOGUE_PACK", "count == MBK_EPILOGUE_PACK",

@@ -58,7 +58,8 @@ inline uint64_t binned_fill_shared(const binned_plan &plan) {
   return plan.strips * 12 + plan.part_groups * plan.group * 2;
 }
 
-// What the launcher would take, but for matrices of very many runs in quick effort.
+// Returns whether the launcher takes the form; in quick effort false for matrices of very many
+// runs.
 inline bool binned_fits(const binned_form &f, const test_matrix &m) {
   const binned_plan plan(f, m);
   return plan.runs.size() < (size_t)test_effort(20000, INT32_MAX) &&
@@ -109,8 +110,7 @@ template <class V> struct binned_bed : scan_bed<V> {
   simt_array runs, words, part_start, strip_col, strip_values, target, places;
 };
 
-// ---- Runs
-// --------------------------------------------------------------------------------------
+// ---- Runs -----------------------------------------------------------------------------------
 
 // array[i] is expect(i) for each i < count.
 template <class V, class F>
@@ -203,7 +203,7 @@ template <class V> void binned_check_slots(const binned_bed<V> &b) {
   }
 }
 
-// Also what an update of the values does: then nothing but values is written.
+// Fills the strips; `again` as an update of the values does, which writes nothing but values.
 template <class V> void binned_fill(binned_bed<V> &b, bool again, uint64_t seed) {
   const mbk_u32 strips = (mbk_u32)b.plan.strips, only_values = again;
   b.x.forbid();
@@ -230,8 +230,7 @@ template <class V> void binned_build(binned_bed<V> &b, uint64_t seed) {
   }
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // Pieces of the strips: as large as the launcher's, or small ones.
 template <class V>
@@ -249,7 +248,7 @@ std::vector<mbk_u32> binned_items(const binned_bed<V> &b, uint64_t seed, unsigne
   return items;
 }
 
-// What phase 1 wrote of padding becomes NaN: nobody may read it.
+// Turns the padding that phase 1 wrote into NaN: nobody may read it.
 template <class V> void binned_spoil(const binned_bed<V> &b, simt_array &products) {
   std::vector<bool> used(b.slots);
   for (uint64_t k = 0; k < b.nnz; k++) {

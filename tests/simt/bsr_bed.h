@@ -107,8 +107,7 @@ template <class V> struct bsr_bed : csr_bed<V> {
       slot_row, columns, masks, packs;
 };
 
-// ---- Tiles
-// ------------------------------------------------------------------------------------
+// ---- Tiles ----------------------------------------------------------------------------------
 
 // Where entry `offset` of a block of the matrix is in its tile: which lane of which group of
 // which strip, and which of the lane's entries.
@@ -236,7 +235,7 @@ template <class V> void bsr_build(bsr_bed<V> &b, uint64_t seed) {
   bsr_check_columns(b);
 }
 
-// Also what an update of the values does.
+// Writes the values, as creation and an update of the values do.
 template <class V> void bsr_fill(bsr_bed<V> &b, uint64_t seed) {
   if (b.f.pattern || b.tiles == 0) {
     return;
@@ -249,8 +248,7 @@ template <class V> void bsr_fill(bsr_bed<V> &b, uint64_t seed) {
   bsr_check_packs(b);
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // For every other matrix x lies where neighbours may not be loaded at once.
 template <class V>

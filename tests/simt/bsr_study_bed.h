@@ -49,7 +49,7 @@ template <class V> void study_cut(study_bed<V> &b, uint64_t seed) {
   }
 }
 
-// What is not the matrix's is NaN.
+// Multiplies; padding is NaN.
 template <class V>
 void study_multiply(study_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   for (uint64_t i = 0; i < b.block_values.count; i++) {
@@ -78,7 +78,7 @@ void study_multiply(study_bed<V> &b, double alpha, double beta, simt_array &y, u
   b.block_values.allow();
 }
 
-// As csr_check_pair, but for the bits.
+// Checks a pair as csr_check_pair does, but not bit for bit.
 template <class V> void study_check_pair(study_bed<V> &b, int pair, uint64_t seed) {
   const double alpha = csr_scalars[pair % 4], beta = csr_scalars[(pair / 4 + 1) % 4];
   simt_array y0(b.rows, sizeof(V)), y(b.rows, sizeof(V));

@@ -1,6 +1,7 @@
 // One specialisation of spmv/study/bsr_study.cu. No include guard:
 //
-//   #define SIMT_FORM name, value, offset, base, ones, device, study, rows, cols, column_major, edge,
+//   #define SIMT_FORM name, value, offset, base, ones, device, study, rows, cols, column_major,
+//   edge,
 //                     threads
 //   #include "simt/bsr_study_form.h"
 //

@@ -47,7 +47,7 @@ template <class V> struct cb_bed : csr_bed<V> {
     options.processors = 1;
   }
 
-  // Of the values that there are now. Release it.
+  // Makes the format of the present values. The caller releases it.
   mbi_cb_format make() {
     merbit_view view = merbit_csr(this->m.rows, this->m.cols, this->m.nnz, this->row_ptr.get(),
                                   this->col_ind.get(), nullptr);

@@ -33,7 +33,7 @@ SIMT_PLAIN inline unsigned simt_source(const simt_operation &operation, unsigned
   }
 }
 
-// What the lane gets, once all of the mask have come.
+// Returns the lane's result, when all lanes of the mask have come.
 SIMT_PLAIN inline simt_word simt_result(unsigned first, const simt_operation &operation,
                                         unsigned lane) {
   const simt_thread *const threads = simt.threads + first;

@@ -1,4 +1,4 @@
-// What the tests of all product kernels share: a generated matrix as a kernel takes it, alpha
+// The bed of the tests of all product kernels: a generated matrix as a kernel takes it, alpha
 // and beta, the promises of y = alpha A x + beta y, and the loop over forms and matrices.
 #ifndef SIMT_CSR_H
 #define SIMT_CSR_H
@@ -11,7 +11,7 @@
 #include "support/bound.h"
 #include "support/matrices.h"
 
-// As MBK_STORED.
+// The numbers of MBK_STORED.
 enum csr_storage {
   CSR_EACH,
   CSR_EQUAL,
@@ -24,7 +24,7 @@ enum csr_storage {
   CSR_CONJUGATE
 };
 
-// What a number of the test data stands for in type V: a complex one has an imaginary part that
+// Turns a number of the test data into type V: a complex one gets an imaginary part that
 // follows from the bits of the real one; but 1, which patterns have, is 1, and -1 is i.
 template <class V> struct csr_number {
   static V of(double number) {
@@ -77,8 +77,8 @@ struct csr_form { // of a kernel, but for what only its own method has
   bool vanishes(double alpha) const {
     return alpha == zero;
   }
-  // Whether the launcher takes the kernel for any beta: csr_with_scalars passes a null pointer
-  // for a zero, or a pointer to it.
+  // Returns whether the launcher takes the kernel for any beta: csr_with_scalars passes a null
+  // pointer for a zero, or a pointer to it.
   bool adds(double beta, uint64_t seed) const {
     return semiring != 0 ? !isnan(beta) && (device || beta != zero)
                          : beta != 0 || (device && seed % 2 == 0);
@@ -101,13 +101,13 @@ struct csr_form { // of a kernel, but for what only its own method has
            : pattern              ? 0
                                   : (size_t)m.nnz;
   }
-  // Of shared memory, before what the kernel has without a table.
+  // Returns the bytes of a table in shared memory, which lies in front of all else.
   unsigned table_bytes() const {
     return stored == CSR_TABLE ? 256 * value_bytes : 0;
   }
 };
 
-// What stands in the columns of x and of the values.
+// The data in the columns of x and of the values.
 enum csr_data { CSR_PLAIN, CSR_WILD_X, CSR_WILD_VALUES, CSR_WILD_BOTH };
 
 template <class V> struct csr_bed {
@@ -232,7 +232,7 @@ template <class V> struct csr_bed {
     }
   }
 
-  // What a product takes for x: where values are those of columns, scratch.
+  // Returns the vector that a product takes for x: scratch, where values are those of columns.
   simt_array &factors() {
     return form.stored == CSR_COLUMN ? scaled : x;
   }
@@ -284,10 +284,9 @@ inline unsigned csr_divide_up(uint64_t a, uint64_t b) {
   return (unsigned)((a + b - 1) / b);
 }
 
-// ---- alpha and beta
-// ----------------------------------------------------------------------------
+// ---- alpha and beta -------------------------------------------------------------------------
 
-// As kernels of semirings take them.
+// A scalar as kernels of semirings take it.
 template <class V> struct csr_scalar {
   V value;
   mbk_u32 given;
@@ -386,8 +385,7 @@ void csr_check_pairs(Bed &b, bool all, uint64_t seed, const F &multiply) {
   }
 }
 
-// ---- Forms on matrices
-// -------------------------------------------------------------------------
+// ---- Forms on matrices ----------------------------------------------------------------------
 
 // check(index, m) for each generated matrix with rows: without, the plan launches nothing.
 template <class F> void csr_each_matrix(uint64_t seed, const F &check) {

@@ -1,4 +1,4 @@
-// What an epilogue's last thread does in test_epilogue.cpp. No include guard.
+// The work of an epilogue's last thread in test_epilogue.cpp. No include guard.
 struct epilogue_after {
   double *scalars, sums[2];
   int *skip, calls;

@@ -9,7 +9,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-// ---- Switching ---------------------------------------------------------------------------
+// ---- Switching ------------------------------------------------------------------------------
 
 #ifdef SIMT_FAST
 extern "C" void simt_swap(void **save, void *load);
@@ -64,7 +64,7 @@ SIMT_PLAIN inline void simt_switch(simt_context *from, simt_context *to, bool fo
 
 #define SIMT_FAIL(...) (simt_note(__VA_ARGS__), simt_leave())
 
-// ---- Schedule ----------------------------------------------------------------------------
+// ---- Schedule -------------------------------------------------------------------------------
 
 SIMT_PLAIN inline void simt_push(unsigned thread) {
   simt.runnable[simt.runnable_count++] = thread;
@@ -198,7 +198,7 @@ inline void simt_stacks_release() {
   const size_t bytes = simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD);
   if (simt.stacks != nullptr) {
 #ifdef SIMT_ASAN
-    // What is mapped there next, a fake program perhaps, is not a stack.
+    // A program that is mapped there next is not a stack.
     __asan_unpoison_memory_region(simt.stacks, bytes);
 #endif
     munmap(simt.stacks, bytes);

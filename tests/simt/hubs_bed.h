@@ -32,7 +32,7 @@ template <class V> struct hubs_bed : scan_bed<V> {
     }
   }
 
-  // Of the columns that are counted `least` times or more, how many there are.
+  // Returns the number of columns that are counted `least` times or more.
   uint64_t reaching(uint32_t least) const {
     uint64_t found = 0;
     for (uint64_t c = 0; c < cols; c++) {
@@ -60,8 +60,7 @@ template <class V> struct hubs_bed : scan_bed<V> {
   simt_array counts, code, hub_col, codes;
 };
 
-// ---- Columns in two kinds
-// ---------------------------------------------------------------------
+// ---- Columns in two kinds -------------------------------------------------------------------
 
 // Each column is itself or a hub that is it; as many hubs as there is room for, all of them
 // counted often enough.
@@ -117,8 +116,7 @@ template <class V> void hubs_encode(hubs_bed<V> &b, hubs_choice choice, uint64_t
   }
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // A grid for all tiles at once, or so small that blocks take them in turn.
 template <class V> unsigned hubs_blocks(const hubs_bed<V> &b, uint64_t seed) {

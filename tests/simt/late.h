@@ -1,6 +1,6 @@
-// What a kernel that is launched early may not touch before mbk_await, for what comes before it
-// in the stream may still be at it. Seen under AddressSanitizer, in every block: its first
-// thread to run meets the ban. Part of simt.h.
+// Forbids memory that a kernel launched early may not touch before mbk_await, because earlier
+// work in the stream may still use it. AddressSanitizer notices accesses, in every block: the
+// first thread of a block to run meets the ban. Part of simt.h.
 #ifndef SIMT_LATE_H
 #define SIMT_LATE_H
 #include <utility>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives.h"
+#include "fields.h"
 #include "late.h"
 #include "memory.h"
 
@@ -55,8 +56,7 @@ inline void simt_end_block() {
   simt_shared_check();
 }
 
-// ---- Blocks that wait for others
-// ----------------------------------------------------------------
+// ---- Blocks that wait for others ------------------------------------------------------------
 
 inline std::vector<simt_block> simt_aside;
 inline std::vector<simt_rooms> simt_spare; // of this launch
@@ -201,25 +201,19 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   return simt.report;
 }
 
-// ---- Kernels with their arguments behind pointers, as cuLaunchKernel takes them ----------
+// ---- Kernels with the address of their struct of arguments ----------------------------------
 
 struct simt_kernel {
   const char *name;
-  void (*call)(void *const *arguments); // one thread
-  unsigned parameters;
-  const unsigned short *bytes; // of each parameter
+  void (*call)(const void *arguments); // one thread
+  const simt_fields *fields;
 };
 
 template <auto function> struct simt_unpack;
-template <class... P, void (*function)(P...)> struct simt_unpack<function> {
-  static constexpr unsigned short bytes[] = {sizeof(P)..., 0};
-  static constexpr unsigned parameters = sizeof...(P);
-  template <size_t... i>
-  static void call_each(void *const *arguments, std::index_sequence<i...>) {
-    function(*(P *)arguments[i]...);
-  }
-  static void call(void *const *arguments) {
-    call_each(arguments, std::index_sequence_for<P...>());
+template <class P, void (*function)(P)> struct simt_unpack<function> {
+  static constexpr const simt_fields *fields = &simt_struct<P>::fields;
+  static void call(const void *arguments) {
+    function(*(const P *)arguments);
   }
 };
 
@@ -233,8 +227,7 @@ constexpr const char *simt_short_name(const char *name) {
 }
 
 template <auto function> constexpr simt_kernel simt_make_kernel(const char *name) {
-  return {simt_short_name(name), simt_unpack<function>::call, simt_unpack<function>::parameters,
-          simt_unpack<function>::bytes};
+  return {simt_short_name(name), simt_unpack<function>::call, simt_unpack<function>::fields};
 }
 
 #define SIMT_KERNEL(function) simt_make_kernel<function>(#function)
@@ -242,7 +235,7 @@ template <auto function> constexpr simt_kernel simt_make_kernel(const char *name
 // For C: 0, or 1 and the sentence in `error`.
 extern "C" inline int simt_launch_kernel(const simt_kernel *kernel, unsigned grid,
                                          unsigned block, unsigned shared_bytes, uint64_t seed,
-                                         void *const *arguments, bool cooperative, char *error,
+                                         const void *arguments, bool cooperative, char *error,
                                          size_t error_bytes) {
   try {
     simt_launch(

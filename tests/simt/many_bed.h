@@ -1,5 +1,5 @@
-// A generated matrix as a form of spmv/gpu/many/many.cu takes it; products of several vectors, each of
-// which is held to the bound.
+// A generated matrix as a form of spmv/gpu/many/many.cu takes it; products of several vectors,
+// each of which is held to the bound.
 #ifndef SIMT_MANY_BED_H
 #define SIMT_MANY_BED_H
 #include "simt/scan_bed.h"
@@ -39,7 +39,7 @@ template <class V> struct many_vectors {
       }
     }
   }
-  // What is between rows or columns is as it was.
+  // Reads y, and checks that memory between rows or columns is unchanged.
   void take(std::vector<V> &dense) {
     const uint64_t length = f.columns ? count : f.vectors;
     for (uint64_t v = 0; v < f.vectors; v++) {

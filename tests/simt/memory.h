@@ -31,8 +31,7 @@ inline void simt_pack_check(const void *address, size_t bytes) {
   }
 }
 
-// ---- Copies under way
-// -------------------------------------------------------------------------
+// ---- Copies under way -----------------------------------------------------------------------
 
 struct alignas(16) simt_sixteen {
   uint32_t at[4];

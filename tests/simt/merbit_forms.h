@@ -1,4 +1,5 @@
-// What a specialisation of spmv/gpu/merbit/merbit.cu is to the tests, and the list of those of a program.
+// A specialisation of spmv/gpu/merbit/merbit.cu as the tests see it, and the list of those of a
+// program.
 #ifndef SIMT_MERBIT_FORMS_H
 #define SIMT_MERBIT_FORMS_H
 #include "jit/device.cuh"

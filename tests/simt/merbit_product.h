@@ -9,8 +9,7 @@ template <class V> simt_size merbit_product_size(const merbit_bed<V> &b) {
           merbit_product_shared(sizeof(V), b.f.threads, b.f.omega, b.f.sigma)};
 }
 
-// ---- Carry-out commit
-// ------------------------------------------------------------------------
+// ---- Carry-out commit -----------------------------------------------------------------------
 
 template <class V>
 void merbit_multiply(merbit_bed<V> &b, double alpha, double beta, simt_array &y,
@@ -35,8 +34,7 @@ void merbit_multiply(merbit_bed<V> &b, double alpha, double beta, simt_array &y,
   b.allow();
 }
 
-// ---- Dual-buffer commit
-// ----------------------------------------------------------------------
+// ---- Dual-buffer commit ---------------------------------------------------------------------
 
 // Four products that alternate between two buffers. Before the first, y is zero only where
 // blocks share rows; everything else is NaN.
@@ -60,8 +58,7 @@ template <class V> void merbit_check_dual(merbit_bed<V> &b, uint64_t seed) {
   }
 }
 
-// ---- One form on one matrix, on all
-// ----------------------------------------------------------
+// ---- One form on one matrix, on all ---------------------------------------------------------
 
 // The default forms see all 16 pairs of alpha and beta on the first seeds; every form sees
 // alpha 0, and another pair that turns, on each matrix.
@@ -90,7 +87,7 @@ inline bool merbit_too_slow(const merbit_form &f, const test_matrix &m) {
   return f.sigma == 1 && m.rows + m.nnz > 20000;
 }
 
-// Of a sample of forms, each takes one pair of seeds only.
+// If true, forms are a sample, and each takes one pair of seeds only.
 inline bool merbit_sampled = false;
 
 template <class V> void merbit_check_form(const merbit_form &f, uint64_t seed) {

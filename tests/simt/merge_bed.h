@@ -115,8 +115,7 @@ template <class V> void merge_check_long(const merge_form &f, test_matrix &m, ui
   }
 }
 
-// ---- Matrices that are cut where it matters
-// ---------------------------------------------------
+// ---- Matrices that are cut where it matters -------------------------------------------------
 
 inline void merge_make(const char *name, const std::vector<int64_t> &lengths, test_matrix *m) {
   uint64_t state = lengths.size();

@@ -30,8 +30,8 @@ static std::map<std::string, plain_step> plain_steps[2]; // by kernel: f64, f32
                              const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name)                                                                        \
   static void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, const double *sums)
-#define MBS_REGISTER(name, when)                                                                  \
-  [[maybe_unused]] static const bool name##_registered =                                            \
+#define MBS_REGISTER(name, when)                                                               \
+  [[maybe_unused]] static const bool name##_registered =                                       \
       (plain_steps[sizeof(MBS_VECTOR) == 4]["mbk_" #name] = {name##_plain, when}, true);
 #define MBS_STEP(name, adds, maxes, when)                                                      \
   static void name##_plain(const mbi_solve_vectors &v, mbi_solve_memory *m) {                  \

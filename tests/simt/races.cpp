@@ -258,7 +258,7 @@ static void test_scan_long(void **) {
   test_matrix_free(&m);
 }
 
-// As much for MERBIT, where a row is long that enters more than 24 blocks of 32 steps.
+// Looks for races of MERBIT in rows that enter more than 24 blocks of 32 steps.
 static void test_merbit_long(void **) {
   test_matrix m;
   merge_make("long rows", {3, 2000, 2000, 5}, &m);

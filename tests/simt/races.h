@@ -46,7 +46,7 @@ SIMT_PLAIN inline void simt_races_meet(unsigned first, uint32_t mask) {
   }
 }
 
-// Also before each block.
+// Begins a new epoch at each barrier, and before each block.
 SIMT_PLAIN inline void simt_races_barrier() {
   simt_races.epoch++;
 }
@@ -82,7 +82,7 @@ SIMT_PLAIN inline void simt_races_access(const void *address, size_t bytes,
   }
 }
 
-// What a compiler calls for -fsanitize=thread; gcc's and clang's names.
+// The functions that compilers call for -fsanitize=thread; gcc's and clang's names.
 extern "C" {
 inline __attribute__((used)) void __tsan_init() {
 }
@@ -90,12 +90,12 @@ inline __attribute__((used)) void __tsan_func_entry(void *) {
 }
 inline __attribute__((used)) void __tsan_func_exit() {
 }
-// Of clang: the guards of static variables, and what memcpy and its kin become.
+// Clang's functions: the guards of static variables, and what memcpy and its kin become.
 SIMT_PLAIN inline __attribute__((used)) char __tsan_atomic8_load(const volatile char *address,
                                                                  int) {
   return *address;
 }
-// Of the library's host code beside the kernels: one thread runs it.
+// The functions of the library's host code beside the kernels: one thread runs it.
 SIMT_PLAIN inline __attribute__((used)) int __tsan_atomic32_load(const volatile int *address,
                                                                  int) {
   return *address;

@@ -1,5 +1,5 @@
-// What a test program of kernels shares with the others: seeds, arrays that the sanitizer
-// guards, launches that are counted, the report at the end.
+// The parts that all test programs of kernels share: seeds, arrays that the sanitizer guards,
+// launches that are counted, the report at the end.
 #ifndef SIMT_RUNS_H
 #define SIMT_RUNS_H
 #include "simt.h"
@@ -35,8 +35,7 @@ inline std::vector<uint64_t> simt_make_seeds() {
 }
 inline const std::vector<uint64_t> simt_seeds = simt_make_seeds();
 
-// ---- Arrays
-// ----------------------------------------------------------------------------------
+// ---- Arrays ---------------------------------------------------------------------------------
 
 // Exactly `count` elements, so that AddressSanitizer sees the first one beyond; forbid() lets
 // it see all. They begin at a multiple of 16 bytes, or `shift` elements behind one. Integers of
@@ -122,8 +121,7 @@ private:
   }
 };
 
-// ---- Runs
-// ------------------------------------------------------------------------------------
+// ---- Runs -----------------------------------------------------------------------------------
 
 struct simt_case {
   const char *form, *matrix;
@@ -141,43 +139,18 @@ struct simt_counts {
 };
 inline simt_counts simt_counted;
 
-// The bytes of a kernel's struct of arguments from a list of its fields; the last two are
-// alpha and beta (mbk_scalar) if the struct is as long as that makes it.
-template <class... A> std::vector<uint64_t> simt_pack(size_t bytes, const A &...fields) {
-  for (const bool scalars : {false, true}) {
-    std::vector<uint64_t> words(bytes / 8 + 2 + 4 * sizeof...(A));
-    size_t at = 0, widest = 1, left = sizeof...(A);
-    const auto put = [&](const void *field, size_t size, size_t align) {
-      const bool scalar = scalars && left-- <= 2;
-      align = scalar ? 8 : align;
-      at = (at + align - 1) / align * align;
-      widest = align > widest ? align : widest;
-      if (at + size <= words.size() * 8) {
-        memcpy((char *)words.data() + at, field, size);
-      }
-      at += scalar ? 16 : size;
-    };
-    (put(&fields, sizeof fields, alignof(A)), ...);
-    if ((at + widest - 1) / widest * widest == bytes) {
-      return words;
-    }
-  }
-  return {};
-}
-
-// Launch `kernel`; the sentence of a mistake fails the test. The
-// arguments are the fields of the kernel's struct, in order, or all of its parameters.
+// Launch `kernel`; the sentence of a mistake fails the test. The arguments are the fields of
+// the kernel's struct, in their order.
 template <class... A>
 void simt_run(const simt_kernel &kernel, const simt_case &what, const simt_size &size,
               const A &...arguments) {
-  std::vector<uint64_t> packed = simt_pack(kernel.bytes[0], arguments...);
-  void *const pointers[] = {packed.data()};
-  if (kernel.parameters != 1 || packed.empty()) {
+  const std::vector<uint64_t> packed = simt_pack(*kernel.fields, arguments...);
+  if (packed.empty()) {
     fail_msg("%s of %s: the test's arguments are not its parameters", kernel.name, what.form);
   }
   char error[4096];
-  if (simt_launch_kernel(&kernel, size.grid, size.block, size.shared_bytes, what.seed, pointers,
-                         size.cooperative, error, sizeof error) != 0) {
+  if (simt_launch_kernel(&kernel, size.grid, size.block, size.shared_bytes, what.seed,
+                         packed.data(), size.cooperative, error, sizeof error) != 0) {
     fail_msg("%s, %s, seed %llu: %s", what.form, what.matrix, (unsigned long long)what.seed,
              error);
   }

@@ -30,7 +30,7 @@ inline unsigned scan_fixup_shared(unsigned value_bytes) {
   return SCAN_FIXUP_THREADS / 32 * (value_bytes + 4);
 }
 
-// What the empty rows of `m` leave: the matrix of a form that takes none.
+// Removes the empty rows of `m`, for a form that takes none.
 inline void scan_drop_empty_rows(test_matrix &m) {
   int64_t kept = 0;
   for (int64_t row = 0; row < m.rows; row++) {
@@ -91,8 +91,7 @@ template <class V> struct scan_bed : csr_bed<V> {
   simt_array row_start, row_id, empty_id, row_ends, tile_row;
 };
 
-// ---- The schedule
-// ------------------------------------------------------------------------------
+// ---- The schedule ---------------------------------------------------------------------------
 
 template <class V> void scan_check_schedule(const scan_bed<V> &b) {
   std::vector<uint32_t> ends(b.tiles * b.f.steps), rows(2 * b.tiles + 1, UINT32_MAX);
@@ -142,10 +141,9 @@ template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
   scan_check_schedule(b);
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
-// What every product over tiles ends with; it reads neither A nor x.
+// Runs the kernel with which every product over tiles ends; it reads neither A nor x.
 template <class V, class S>
 void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tails,
                 simt_array &y, const S &at_alpha, const S &at_beta, uint64_t seed) {

@@ -1,5 +1,5 @@
-// What the shim says about a mistake: kernel, block, thread, operation, mask, place. No heap,
-// for the frames of a failed launch are dropped as they stand. Part of simt.h.
+// Error messages of the shim: kernel, block, thread, operation, mask, place. They use no heap,
+// because the frames of a failed launch are dropped as they stand. Part of simt.h.
 #ifndef SIMT_SENTENCES_H
 #define SIMT_SENTENCES_H
 #include <signal.h>

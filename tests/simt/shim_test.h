@@ -1,4 +1,4 @@
-// What the tests of the shim itself share.
+// The parts that the tests of the shim itself share.
 #ifndef SIMT_SHIM_TEST_H
 #define SIMT_SHIM_TEST_H
 #include "jit/device.cuh"

@@ -9,6 +9,7 @@
 //   races.h        unordered accesses to shared memory
 //   memory.h       shared memory, copies to it, atomics
 //   late.h         memory that is out of bounds until mbk_await
+//   fields.h       what a kernel's struct of arguments consists of
 //   launch.h       launches
 //
 //   simt_launch("scale", grid, block, shared_bytes, seed, [&] { scale(n, x); });
@@ -34,7 +35,7 @@
 //   1. #include "jit/device.cuh", "simt/runs.h" and "support/matrices.h".
 //   2. For each specialisation: #define the macros that the kernel's file opens with, include
 //      it inside a namespace of its own, #undef them (undefine.h frees those of spmv/).
-//   3. SIMT_KERNEL(NAMESPACE::mbk_name) is the kernel, of one type whatever its parameters.
+//   3. SIMT_KERNEL(NAMESPACE::mbk_name) is the kernel, of one type whatever its struct.
 //   4. Fill arrays of exactly as many elements as the kernel may touch (simt_array), and for
 //      every generated matrix and seed of simt_seeds call
 //        simt_run(kernel, {"form", m.name, seed}, {grid, block, shared_bytes}, arguments...);

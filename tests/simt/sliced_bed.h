@@ -79,8 +79,7 @@ template <class V> struct sliced_bed : csr_bed<V> {
   simt_array length, row_id, slice_start, slice_column_start, pages, columns, slots;
 };
 
-// ---- Slices
-// ------------------------------------------------------------------------------------
+// ---- Slices ---------------------------------------------------------------------------------
 
 template <class V> void sliced_check_order(const sliced_bed<V> &b) {
   for (uint64_t i = 0; i < b.slices * 32; i++) {
@@ -170,7 +169,7 @@ template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
   b.slice_column_start.store(b.slices, b.column_start[b.slices]);
 }
 
-// Also what an update of the values does.
+// Writes the slices, as creation and an update of the values do.
 template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
   b.x.forbid();
   simt_run(b.f.fill, b.run(seed),
@@ -183,8 +182,7 @@ template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
   sliced_check_slots(b);
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 template <class V>
 void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,

@@ -30,7 +30,7 @@ template <class V> struct split_study_bed : csr_bed<V> {
             1, (this->nnz + (f.study == 1 ? this->rows : 0) + f.chunk() - 1) / f.chunk())) {
   }
 
-  // Of nonzeros: the row that holds a chunk's first one. Of the path: as merge_check_chunks.
+  // Checks the row that holds a chunk's first nonzero; of the path, as merge_check_chunks does.
   void check_chunks(const simt_array &chunk_row) const {
     const test_matrix &m = this->m;
     uint64_t row = 0, k = 0;

@@ -9,8 +9,7 @@
 
 #include <algorithm>
 
-// ---- Kernels
-// -----------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------
 
 #define MBK_VECTOR double
 namespace arnoldi_f64 {
@@ -45,8 +44,7 @@ static const std::vector<simt_kernel> kernels[2] = {{KERNELS(arnoldi_f64, eigen_
 
 enum { THREADS = 256, SHARED = MBI_STEP_SHARED, COLUMNS = 19 };
 
-// ---- A solver in the middle of it
-// --------------------------------------------------------------
+// ---- A solver in the middle of it -----------------------------------------------------------
 
 struct bed {
   bed(long long n, int single, unsigned blocks)
@@ -135,7 +133,7 @@ static void expect_near(double found, double wanted) {
   }
 }
 
-// What was added up in another order.
+// Compares sums that were added up in another order.
 static void expect_scalars(const bed &found, const bed &wanted) {
   const mbi_solve_state &f = found.memory.state, &w = wanted.memory.state;
   for (int k = 0; k < MBI_SOLVE_SCALARS; k++) {

@@ -96,7 +96,8 @@ struct arrays {
     }
   }
 
-  // What the check says, on a grid so small that threads stride or on one with idle threads.
+  // Expects the check's answer, on a grid so small that threads stride or on one with idle
+  // threads.
   void expect(uint64_t seed, mbk_u32 expected, const char *what) const {
     mbk_u32 said = 0, *const bad = &said;
     simt_run(f.check, {f.name, m.name, seed}, {seed % 2 ? 1u : 5u, 256, 0}, row_ptr.get(),

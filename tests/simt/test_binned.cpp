@@ -35,7 +35,8 @@
 #define SIMT_FORM                                                                              \
   f64_p32_b1_ones_host_s4_e0_t96_100_w5, double, 32, 1, 1, 0, 4, 0, 0, 96, 100, 5
 #include "simt/binned_form.h"
-#define SIMT_FORM f64_p32_b0_single_dev_s4_e1_once_t64_1k_w8, double, 32, 0, 3, 1, 4, 1, 1, 64, 1024, 8
+#define SIMT_FORM                                                                              \
+  f64_p32_b0_single_dev_s4_e1_once_t64_1k_w8, double, 32, 0, 3, 1, 4, 1, 1, 64, 1024, 8
 #include "simt/binned_form.h"
 #define SIMT_FORM f64_p64_b1_host_s8_e1_t256_28k_w1, double, 64, 1, 0, 0, 8, 1, 0, 256, 28672, 1
 #include "simt/binned_form.h"
@@ -45,7 +46,8 @@
 #include "simt/binned_form.h"
 #define SIMT_FORM f64_p64_b0_table_host_s8_e0_t96_200_w1, double, 64, 0, 5, 0, 8, 0, 0, 96, 200, 1
 #include "simt/binned_form.h"
-#define SIMT_FORM f32_p64_b0_table_dev_s8_e1_once_t512_1k_w1, float, 64, 0, 5, 1, 8, 1, 1, 512, 1024, 1
+#define SIMT_FORM                                                                              \
+  f32_p64_b0_table_dev_s8_e1_once_t512_1k_w1, float, 64, 0, 5, 1, 8, 1, 1, 512, 1024, 1
 #include "simt/binned_form.h"
 #define SIMT_FORM f32_p32_b0_row_host_s8_e1_t32_70_w2, float, 32, 0, 6, 0, 8, 1, 0, 32, 70, 2
 #include "simt/binned_form.h"
@@ -119,8 +121,7 @@ static void test_orders(void **) {
   test_matrix_free(&m);
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   merbit_context_desc desc = {};
@@ -142,14 +143,15 @@ static void test_sizes(void **) {
     plan.device.rows = plan.nonempty.count = 10;
     plan.device.cols = cols;
     plan.device.nnz = nnz;
-    plan.desc.sigma = (int)(f->strip / 1024);
-    plan.desc.omega = (int)f->warp_tiles;
+    plan.tuning[MBI_KNOB_BINNED_STRIP] = (int)(f->strip / 1024);
+    plan.tuning[MBI_KNOB_BINNED_TILES] = (int)f->warp_tiles;
     plan.desc.block_threads = (int)f->threads;
     assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_binned_group(&plan), BINNED_GROUP_BYTES / f->value_bytes);
     assert_int_equal(mbi_binned_of(&plan)->strip, f->strip);
     assert_int_equal(mbi_binned_of(&plan)->part_nonzeros, f->warp_tiles * f->threads * f->steps);
-    assert_int_equal(mbi_binned_of(&plan)->parts, csr_divide_up(nnz, mbi_binned_of(&plan)->part_nonzeros));
+    assert_int_equal(mbi_binned_of(&plan)->parts,
+                     csr_divide_up(nnz, mbi_binned_of(&plan)->part_nonzeros));
     assert_int_equal(mbi_binned_of(&plan)->strips, 6);
     assert_int_equal(mbi_scan_of(&plan)->tiles, csr_divide_up(nnz, 32 * f->steps));
     assert_int_equal(mbi_scan_of(&plan)->threads, f->threads);

@@ -66,7 +66,7 @@ static csr of_blocks(int high, int wide, uint64_t *state) {
   return m;
 }
 
-// Whether rows can be cut into groups of n with the same columns.
+// Returns whether rows can be cut into groups of n with the same columns.
 static bool is_high(const csr &m, int64_t n) {
   for (int64_t row = 0; row < m.rows(); row++) {
     const int64_t first = row / n * n, length = m.row_ptr[row + 1] - m.row_ptr[row];
@@ -79,7 +79,7 @@ static bool is_high(const csr &m, int64_t n) {
   return true;
 }
 
-// Whether every row is runs of n columns, each from a multiple of n on.
+// Returns whether every row consists of runs of n columns, each from a multiple of n on.
 static bool is_wide(const csr &m, int64_t n) {
   for (int64_t row = 0; row < m.rows(); row++) {
     for (int64_t k = m.row_ptr[row]; k < m.row_ptr[row + 1]; k++) {

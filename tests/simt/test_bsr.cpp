@@ -81,8 +81,7 @@ static void check(void **state) {
   }
 }
 
-// ---- Rows over many tiles
-// ----------------------------------------------------------------------
+// ---- Rows over many tiles -------------------------------------------------------------------
 
 // Rows of blocks that enter as many tiles of `tile` blocks before their last one as each way of
 // the fix-up takes, at its limits.
@@ -146,8 +145,7 @@ static void test_long(void **) {
   assert_true(checked >= 2);
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 // Any shape has a tile that the kernels take, whose sizes are those of the bed's own sums.
 static void check_size(merbit_context &context, int rows, int cols, merbit_type type,

@@ -42,8 +42,7 @@ static void check(void **state) {
   }
 }
 
-// ---- The rules of support/rules.h
-// -------------------------------------------------------------------------------
+// ---- The rules of support/rules.h -----------------------------------------------------------
 
 template <class V> static void check_rule(const cb_form &f, rules_case &c, uint64_t seed) {
   cb_bed<V> b(f, (int)seed, c.m, seed);
@@ -87,8 +86,7 @@ static void test_rules(void **) {
   }
 }
 
-// ---- The launcher
-// -------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   assert_int_equal(MBI_CB_FIXUP_THREADS, cb_forms[0]->fixup_threads);

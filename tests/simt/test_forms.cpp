@@ -28,8 +28,7 @@ enum { KEYS = 512, SAMPLE_SHARED = (4096 + KEYS) * 8 + 8 };
 static const mbk_u32 EQUAL = 1u << CSR_EQUAL, SINGLE = 1u << CSR_SINGLE, HALF = 1u << CSR_HALF,
                      TABLE = 1u << CSR_TABLE, ROW = 1u << CSR_ROW, COLUMN = 1u << CSR_COLUMN;
 
-// ---- A matrix and what its values are like
-// ------------------------------------------------------------------
+// ---- A matrix and what its values are like --------------------------------------------------
 
 template <class V> struct forms_bed {
   forms_bed(test_matrix &m, bool second, uint64_t seed)
@@ -120,8 +119,7 @@ template <class V>
   abort();
 }
 
-// ---- Finding
-// ---------------------------------------------------------------------------------------
+// ---- Finding --------------------------------------------------------------------------------
 
 // A sample says nothing against what all have.
 template <class V> static void forms_sample(forms_bed<V> &b, unsigned against) {
@@ -244,8 +242,7 @@ template <class V> static void forms_all(forms_bed<V> &b) {
   forms_shorten(b, against);
 }
 
-// ---- Matrices
-// --------------------------------------------------------------------------------------
+// ---- Matrices -------------------------------------------------------------------------------
 
 // Values that are at the border of what halves and floats are, and such that are equal but for
 // their bits.
@@ -327,7 +324,7 @@ static void test_halves(void **) {
   assert_int_equal(mbk_half_of(0x1.8p-24f), 2);
 }
 
-// What the launcher and the kernels both know.
+// Checks sizes that both the launcher and the kernels define.
 static void test_sizes(void **) {
   assert_int_equal(MBI_VALUES_KEYS, KEYS);
   assert_int_equal(MBI_VALUES_SAMPLE_SHARED, SAMPLE_SHARED);

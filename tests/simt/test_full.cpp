@@ -11,7 +11,7 @@ struct full_form {
 #define FORM(space)                                                                            \
   {                                                                                            \
 #space, sizeof(MBK_ROW_PTR), sizeof(MBK_VALUE), MBK_BASE, MBK_HIGH, MBK_WIDE,              \
-        SIMT_KERNEL(space::mbk_full_blocks_places), SIMT_KERNEL(space::mbk_full_blocks_values)               \
+        SIMT_KERNEL(space::mbk_full_blocks_places), SIMT_KERNEL(space::mbk_full_blocks_values) \
   }
 
 #define MBK_ROW_PTR mbk_i32

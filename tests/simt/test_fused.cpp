@@ -40,8 +40,7 @@ struct fused_case {
   std::vector<product> products;         // what it adds up first
 };
 
-// ---- The step whose rho is computed ahead
-// ---------------------------------------------------------------
+// ---- The step whose rho is computed ahead ---------------------------------------------------
 
 static double at(const bed &b, int slot, long long i) {
   const simt_array &array = *b.arrays[(size_t)slot];
@@ -114,8 +113,7 @@ static const std::vector<fused_case> fused_cases[2] = {
     {CG(cg_f32), BICGSTAB_HALF(bicgstab_f32), BICGSTAB(bicgstab_f32)}};
 enum { ROWS_LEAST = 3 }; // of MBK_STEP_ROWS
 
-// ---- Where a solver may be
-// ---------------------------------------------------------------------
+// ---- Where a solver may be ------------------------------------------------------------------
 
 static void goes_on(bed &b) { // p'A p is above 0
   for (long long i = 0; i < b.n; i++) {
@@ -166,8 +164,7 @@ static void (*const places[])(bed &) = {goes_on,
                                         is_not_finite,
                                         overflows};
 
-// ---- Comparisons
-// -------------------------------------------------------------------------------
+// ---- Comparisons ----------------------------------------------------------------------------
 
 // Sums of the products that come first are set, within the bound of n terms, unless the solver
 // had stopped.
@@ -280,8 +277,8 @@ static void test_fused(void **) {
   }
 }
 
-// Where the product has left parts of p'A p, the fused kernel of CG adds those up, and reads no more of
-// p and A p than the steps behind do.
+// Where the product has left parts of p'A p, the fused kernel of CG adds those up, and reads no
+// more of p and A p than the steps behind do.
 static void test_dots(void **) {
   for (int single = 0; single <= 1; single++) {
     const fused_case &s = fused_cases[single][0];
@@ -331,8 +328,7 @@ static void test_places(void **) {
   }
 }
 
-// ---- CG's rounds
-// -------------------------------------------------------------------------------
+// ---- CG's rounds ----------------------------------------------------------------------------
 
 // Iterations of a round, in which x waits, against as many that complete it each: bits of x, p
 // and r, where each thread does its rows at once. At iteration `when` the solver is at `place`.

@@ -104,8 +104,7 @@ static void test_orders(void **) {
   test_matrix_free(&m);
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   merbit_context_desc desc = {};
@@ -131,7 +130,8 @@ static void test_sizes(void **) {
     assert_int_equal(mbi_scan_of(&plan)->pack, f->pack);
     assert_int_equal(mbi_scan_of(&plan)->threads, f->threads);
     assert_int_equal(mbi_scan_of(&plan)->tiles, csr_divide_up(100000, 32 * f->steps));
-    assert_int_equal(mbi_scan_of(&plan)->blocks, csr_divide_up(mbi_scan_of(&plan)->tiles * 32, f->threads));
+    assert_int_equal(mbi_scan_of(&plan)->blocks,
+                     csr_divide_up(mbi_scan_of(&plan)->tiles * 32, f->threads));
     for (bool adds : {false, true}) {
       assert_int_equal(mbi_hubs_shared(&plan, adds), hubs_shared(*f, adds));
     }

@@ -36,7 +36,8 @@ static void check(merbit_type type, unsigned omega, unsigned sigma, unsigned thr
   assert_int_equal(mbi_merbit_of(&plan)->blocks, (tiles + groups - 1) / groups);
   assert_int_equal(mbi_merbit_product_shared(mbi_merbit_of(&plan), type),
                    merbit_product_shared(type == MERBIT_F32 ? 4 : 8, threads, omega, sigma));
-  assert_int_equal(mbi_merbit_build_shared(mbi_merbit_of(&plan)), merbit_build_shared(omega, sigma));
+  assert_int_equal(mbi_merbit_build_shared(mbi_merbit_of(&plan)),
+                   merbit_build_shared(omega, sigma));
 }
 
 static void test_sizes(void **) {

@@ -68,8 +68,7 @@ static void test_cuts(void **) {
   }
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   merbit_context_desc desc = {};
@@ -84,8 +83,8 @@ static void test_sizes(void **) {
     plan.context = context;
     plan.type = f->value_bytes == 4 ? MERBIT_F32 : MERBIT_F64;
     plan.streaming = f->pack == 4;
-    plan.desc.sigma = (int)f->steps;
-    plan.desc.omega = (int)f->rounds;
+    plan.tuning[MBI_KNOB_MERGE_STEPS] = (int)f->steps;
+    plan.tuning[MBI_KNOB_MERGE_ROUNDS] = (int)f->rounds;
     plan.desc.block_threads = (int)f->threads;
     plan.device.rows = 10;
     plan.device.nnz = 3 * merge_chunk(*f) - 10;

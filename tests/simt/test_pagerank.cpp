@@ -65,7 +65,7 @@ struct twice {
 typedef f64::mbi_solve_memory solve_memory; // the same in both
 static_assert(sizeof(f32::mbi_solve_memory) == sizeof(solve_memory), "of doubles and ints");
 
-// What the GPU holds between two iterations.
+// The GPU's data between two iterations.
 template <class K> struct ranks {
   typedef typename K::value value;
   ranks(size_t n, unsigned blocks)

@@ -167,7 +167,7 @@ static void check_bins(const simt_kernel &kernel, const simt_case &what,
   }
 }
 
-// Of the nonzeros every `stride`th run of 32 is counted.
+// Checks the counts of columns, where every `stride`th run of 32 nonzeros is counted.
 static void check_columns(const ranks_form &f, const test_matrix &m, mbk_u32 stride,
                           uint64_t seed) {
   const uint64_t nnz = (uint64_t)m.nnz;

@@ -21,7 +21,7 @@
 
 static unsigned long long rows_checked;
 
-// ---- The rules ------------------------------------------------------------------------------------
+// ---- The rules ------------------------------------------------------------------------------
 
 template <class V> static void set(simt_array &array, const double *from, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ static void rules(void **state) {
   }
 }
 
-// ---- The identities -------------------------------------------------------------------------------
+// ---- The identities -------------------------------------------------------------------------
 
 template <class V>
 static void multiply_once(void *user, const test_matrix *m, int, double alpha, const double *x,

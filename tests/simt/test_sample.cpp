@@ -26,7 +26,7 @@ namespace offsets64_base1 {
 
 enum { WINDOW = 8192, SHARED = 12288 * 4 };
 
-// As many windows as `blocks`.
+// Checks a sample of as many windows as `blocks`.
 static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsigned blocks,
                          uint64_t seed) {
   const unsigned base = second;

@@ -107,8 +107,7 @@ static void test_long_rows(void **) {
   scan_check_long_rows();
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   static const struct {

@@ -61,8 +61,7 @@
 #include "simt/scan_form.h"
 #undef SIMT_SEMIRING
 
-// ---- The row loop
-// ------------------------------------------------------------------------------
+// ---- The row loop ---------------------------------------------------------------------------
 
 template <class V> V naive_add(int semiring, V a, V b) {
   if (semiring == 3) {
@@ -100,8 +99,7 @@ V naive_row(const csr_form &f, const test_matrix &m, int64_t row, V alpha, const
   return f.semiring < 3 && sum == 0 ? (V)0 : sum; // min and max: +0
 }
 
-// ---- Products
-// ----------------------------------------------------------------------------------
+// ---- Products -------------------------------------------------------------------------------
 
 // x, and where each entry has its own value these too, in halves: many equal ones, zeros of
 // both signs among them.
@@ -137,7 +135,7 @@ void check_pair(Bed &b, int pair, uint64_t seed, const F &multiply) {
   for (uint64_t i = 0; i < b.rows; i++) {
     const V got = y.as<V>()[i], want = naive_row(b.f, b.m, (int64_t)i, (V)alpha,
                                                  b.x.template as<V>(), (V)beta, y0.as<V>()[i]);
-    // Of two zeros custom operators may give either.
+    // Custom operators may give either of two zeros.
     if (memcmp(&got, &want, sizeof got) != 0 && !(isnan(got) && isnan(want)) &&
         !(b.f.semiring == 4 && got == 0 && want == 0)) {
       fail_msg("%s on %s, alpha %g, beta %g, seed %llu: y[%llu] is %a, not %a", b.f.name,

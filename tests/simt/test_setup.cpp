@@ -1,5 +1,5 @@
-// Norm and diagonal blocks of a matrix in GPU memory (solve/precondition/setup.cu), against plain loops,
-// with equal bits under every schedule.
+// Norm and diagonal blocks of a matrix in GPU memory (solve/precondition/setup.cu), against
+// plain loops, with equal bits under every schedule.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"

@@ -1,8 +1,7 @@
 // The shim itself: what each operation of a warp computes, and its schedules.
 #include "simt/shim_test.h"
 
-// ---- Indices, shuffles
-// -----------------------------------------------------------------------
+// ---- Indices, shuffles ----------------------------------------------------------------------
 
 static void test_indices(void **) {
   std::vector<unsigned> seen(5 * 40);
@@ -110,8 +109,7 @@ static void test_shuffle_xor(void **) {
   }
 }
 
-// ---- Votes, matches, sums
-// --------------------------------------------------------------------
+// ---- Votes, matches, sums -------------------------------------------------------------------
 
 static void test_votes(void **) {
   for (mbk_u32 set : {0u, 1u, 0x00ff00ffu, 0xfffffffeu, FULL}) {
@@ -186,8 +184,7 @@ static void test_bits(void **) {
   assert_int_equal(mbk_first_bit((mbk_u64)1 << 40), 41);
 }
 
-// ---- Schedules
-// -------------------------------------------------------------------------------
+// ---- Schedules ------------------------------------------------------------------------------
 
 static std::vector<unsigned> append(uint64_t seed) {
   std::vector<unsigned> order;
@@ -225,40 +222,92 @@ static void test_most_threads(void **) {
   assert_true(report.switches >= 2 * 1024 && report.blocks == 2);
 }
 
-// ---- Kernels with their arguments behind pointers
-// --------------------------------------------
+// ---- Kernels with a struct of arguments -----------------------------------------------------
 
-MBK_KERNEL scale(mbk_u64 n, float factor, float *x) {
+struct scale_arguments {
+  mbk_u64 n;
+  float factor;
+  float *x;
+};
+
+MBK_KERNEL scale(const scale_arguments a) {
   const mbk_u64 i = (mbk_u64)mbk_block() * 32 + mbk_thread();
-  if (i < n) {
-    x[i] *= factor;
+  if (i < a.n) {
+    a.x[i] *= a.factor;
   }
-  mbk_warp_sync(n > 40 ? FULL : 1u);
+  mbk_warp_sync(a.n > 40 ? FULL : 1u);
 }
 
 static void test_launch_kernel(void **) {
   const simt_kernel kernel = SIMT_KERNEL(scale);
-  float x[64], *pointer = x, factor = 3;
-  mbk_u64 n = 50;
-  void *arguments[] = {&n, &factor, &pointer};
+  float x[64];
+  scale_arguments arguments = {50, 3, x};
   char error[300] = "";
   for (int i = 0; i < 64; i++) {
     x[i] = (float)i;
   }
   assert_string_equal(kernel.name, "scale");
-  assert_int_equal(kernel.parameters, 3);
-  assert_int_equal(kernel.bytes[0], 8);
-  assert_int_equal(kernel.bytes[1], 4);
   assert_int_equal(
-      simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, false, error, sizeof error), 0);
+      simt_launch_kernel(&kernel, 2, 32, 0, 1, &arguments, false, error, sizeof error), 0);
   for (int i = 0; i < 64; i++) {
     assert_true(x[i] == (float)(i < 50 ? 3 * i : i));
   }
-  n = 20;
+  arguments.n = 20;
   assert_int_equal(
-      simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, false, error, sizeof error), 1);
+      simt_launch_kernel(&kernel, 2, 32, 0, 1, &arguments, false, error, sizeof error), 1);
   assert_non_null(strstr(error, "kernel scale, block "));
   assert_non_null(strstr(error, "is not in its own mask"));
+}
+
+struct inner_fields {
+  unsigned char first;
+  double *at[3];
+};
+struct outer_fields {
+  mbk_u32 n;
+  inner_fields in;
+  mbk_u16 small;
+  mbk_scalar alpha, beta;
+  const void *last;
+};
+
+static void test_fields(void **) {
+  const simt_fields &scaled = *SIMT_KERNEL(scale).fields;
+  const simt_fields &outer = simt_struct<outer_fields>::fields;
+  const size_t at[] = {offsetof(outer_fields, n),     offsetof(outer_fields, in),
+                       offsetof(outer_fields, small), offsetof(outer_fields, alpha),
+                       offsetof(outer_fields, beta),  offsetof(outer_fields, last)};
+  assert_true(scaled.count == 3 && scaled.pointers == 1 && scaled.bytes == 24);
+  assert_true(scaled.field[1].at == 8 && scaled.field[1].bytes == 4);
+  assert_true(scaled.pointer[0] == 16 && scaled.field_of[0] == 2);
+  assert_true(outer.count == 6 && outer.pointers == 4 && outer.bytes == sizeof(outer_fields));
+  for (unsigned i = 0; i < 6; i++) {
+    assert_int_equal(outer.field[i].at, at[i]);
+    assert_true(outer.field[i].scalar == (i == 3 || i == 4));
+  }
+  for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal(outer.pointer[i], offsetof(outer_fields, in.at) + i * sizeof(double *));
+    assert_int_equal(outer.field_of[i], 1);
+  }
+  assert_true(outer.pointer[3] == at[5] && outer.field_of[3] == 5);
+  assert_int_equal(simt_struct<float *>::fields.pointers, 1);
+}
+
+// A list of arguments becomes the struct where it has a value of the right size for each field.
+static void test_pack(void **) {
+  const simt_fields &outer = simt_struct<outer_fields>::fields;
+  const inner_fields in = {1, {nullptr, nullptr, nullptr}};
+  const void *const last = &in;
+  const mbk_u16 small = 4;
+  const auto packed = simt_pack(outer, 7u, in, small, 2.0f, last, last);
+  const outer_fields *const made = (const outer_fields *)packed.data();
+  assert_true(made->n == 7 && made->small == 4 && made->last == last);
+  assert_true(made->alpha.words[0] == (UINT64_C(0xffffffff) << 32 | 0x40000000u));
+  assert_true(made->beta.words[0] == (mbk_u64)last && made->beta.words[1] == UINT64_MAX);
+  assert_true(simt_pack(outer, 7u, in, small, 2.0f, last).empty());
+  assert_true(simt_pack(outer, 7u, in, 4, 2.0f, last, last).empty());
+  assert_true(simt_pack(outer, 7u, in, small, 2.0f, in, last).empty());
+  assert_true(simt_pack(outer, 7u, in, small, 2.0f, last, last, last).empty());
 }
 
 int main() {
@@ -269,7 +318,8 @@ int main() {
       cmocka_unit_test(test_votes),         cmocka_unit_test(test_match),
       cmocka_unit_test(test_reduce_add),    cmocka_unit_test(test_bits),
       cmocka_unit_test(test_seeds),         cmocka_unit_test(test_most_threads),
-      cmocka_unit_test(test_launch_kernel),
+      cmocka_unit_test(test_launch_kernel), cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_pack),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

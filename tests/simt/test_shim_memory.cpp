@@ -9,8 +9,7 @@
 #define SIMT_BANNED(address) false
 #endif
 
-// ---- Shared memory and barriers
-// --------------------------------------------------------------
+// ---- Shared memory and barriers -------------------------------------------------------------
 
 static void test_barrier(void **) {
   for (uint64_t seed = 0; seed < 20; seed++) {
@@ -122,10 +121,10 @@ static void test_packs(void **) {
   assert_error(32, [&] { mbk_store_pack<double, 2>(from + 3, {{0, 0}}); }, {"misaligned"});
 }
 
-// ---- Bounds
-// ----------------------------------------------------------------------------------
+// ---- Bounds ---------------------------------------------------------------------------------
 
-// What a process that runs `body` in one warp with 60 bytes of shared memory writes to stderr.
+// Returns what a process that runs `body` in one warp with 60 bytes of shared memory writes to
+// stderr.
 static std::string dying_words(const std::function<void()> &body, bool &died) {
   int ends[2], status = 0;
   std::string words;
@@ -186,8 +185,7 @@ static void test_out_of_bounds(void **) {
   assert_false(died);
 }
 
-// ---- Atomics
-// ---------------------------------------------------------------------------------
+// ---- Atomics --------------------------------------------------------------------------------
 
 // Each of 3 * 64 threads once, for the types that CUDA has them for.
 template <class T> static void add_type() {

@@ -43,7 +43,7 @@
 #define SIMT_FORM f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256
 #include "simt/sliced_form.h"
 
-// Of solvers: a flag in place of alpha and beta, so that it is on no list.
+// The form of solvers: a flag in place of alpha and beta, so that it is on no list.
 #define MBK_STOPS 1
 #define SIMT_FORM f64_p32_b0_ones_stops_t64, double, 32, 0, 1, 0, 0, 2, 1, 64
 #include "simt/sliced_form.h"
@@ -70,8 +70,7 @@ static void check(void **state) {
   }
 }
 
-// ---- Columns of two and of four bytes
-// -------------------------------------------------------------------
+// ---- Columns of two and of four bytes -------------------------------------------------------
 
 template <class V> static void check_pages(const sliced_form &f, uint64_t seed) {
   test_matrix m;
@@ -99,10 +98,9 @@ static void test_pages(void **) {
   }
 }
 
-// ---- Products that are no longer wanted
-// ---------------------------------------------------------------
+// ---- Products that are no longer wanted -----------------------------------------------------
 
-// What comes before sets the flag, so that it is late as x and y are.
+// The flag is set by earlier work, so that it is late as x and y are.
 static void test_stop(void **) {
   test_matrix m;
   sliced_make_pages(&m);
@@ -140,8 +138,7 @@ static void test_stop(void **) {
   test_matrix_free(&m);
 }
 
-// ---- The launcher
-// ------------------------------------------------------------------------------
+// ---- The launcher ---------------------------------------------------------------------------
 
 static void test_sizes(void **) {
   merbit_plan plan = {};
@@ -156,7 +153,8 @@ static void test_sizes(void **) {
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
     assert_true(mbi_sliced_of(&plan)->slices == (rows + 31) / 32);
     assert_int_equal(mbi_sliced_of(&plan)->blocks,
-                     csr_divide_up(mbi_sliced_of(&plan)->slices * 32, (uint64_t)mbi_sliced_of(&plan)->threads));
+                     csr_divide_up(mbi_sliced_of(&plan)->slices * 32,
+                                   (uint64_t)mbi_sliced_of(&plan)->threads));
     assert_int_equal(mbi_sliced_build_blocks(mbi_sliced_of(&plan)),
                      csr_divide_up(mbi_sliced_of(&plan)->slices * 32, SLICED_BUILD_THREADS));
   }

@@ -42,14 +42,14 @@ static const transpose_form forms[] = {offsets32_places32::form, offsets32_place
 
 enum { THREADS = MBK_TRANSPOSE_THREADS, TILE = MBK_TRANSPOSE_TILE, DIGITS = MBK_DIGITS };
 
-// What is sorted: entries by rows, with columns below 2^bits.
+// The input of a sort: entries by rows, with columns below 2^bits.
 struct sort_input {
   const char *name;
   std::vector<uint64_t> row_ptr, columns;
   uint32_t base, bits;
 };
 
-// As the host launches it, but that blocks may have fewer tiles.
+// A sort as the host launches it, but that blocks may have fewer tiles.
 struct sort {
   const transpose_form &f;
   const sort_input &in;

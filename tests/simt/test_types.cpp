@@ -43,8 +43,7 @@
 #define SIMT_FORM rows_bf16_p32_b0_host_l1, float, 32, 0, 8, 0, 1, 4, 0, 128
 #include "simt/rows_form.h"
 
-// ---- The bound
-// ---------------------------------------------------------------------------------
+// ---- The bound ------------------------------------------------------------------------------
 
 static bool adds_x; // as it is: the form is a pattern
 
@@ -108,8 +107,7 @@ int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, 
   return wrong;
 }
 
-// ---- Forms
-// ------------------------------------------------------------------------------------
+// ---- Forms ----------------------------------------------------------------------------------
 
 // check(V(), index, m, seed, all) for the form's type and some of the matrices.
 template <class F> static void each(const csr_form &f, size_t position, const F &check) {

@@ -5,7 +5,7 @@
 #define TEST_SUPPORT_EPILOGUES_H
 #include "support/products.h"
 
-/* What they are: rows are counted; a dot product; PageRank's; all that an epilogue may have; no
+/* The epilogues: rows are counted; a dot product; PageRank's; all that an epilogue may have; no
  * sums; one sum, the second. */
 enum {
   EPILOGUES_COUNT,
@@ -135,8 +135,7 @@ static void epilogues_cpu(void *user, int64_t begin, int64_t end, void *y,
   (void)__atomic_add_fetch(&u->rows, (long)(end - begin), __ATOMIC_SEQ_CST);
 }
 
-/* ---- One plan, one product ----------------------------------------------------------------
- */
+/* ---- One plan, one product --------------------------------------------------------------- */
 
 typedef struct epilogues_bed {
   merbit_context *context;

@@ -1,4 +1,5 @@
-/* A CUDA context for the tests that need a GPU; the whole program is skipped, with the reason, where there is none. */
+/* A CUDA context for the tests that need a GPU; the whole program is skipped, with the reason,
+ * where there is none. */
 #ifndef TEST_SUPPORT_GPU_H
 #define TEST_SUPPORT_GPU_H
 #include "support/matrices.h"
@@ -30,7 +31,8 @@ TEST_UNUSED static const char *gpu_cache(void) {
   return directory;
 }
 
-/* Every how many-th generated matrix is tried: 1, or MERBIT_TEST_STRIDE under tools that slow a GPU down. */
+/* Every how many-th generated matrix is tried: 1, or MERBIT_TEST_STRIDE under tools that slow a
+ * GPU down. */
 TEST_UNUSED static int gpu_stride(void) {
   const char *text = getenv("MERBIT_TEST_STRIDE");
   const int stride = text != NULL ? atoi(text) : 1;

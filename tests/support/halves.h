@@ -141,7 +141,7 @@ static void halves_update(halves *h, products_case *c, products_plan *p, int dev
   free(values);
 }
 
-/* Of a matrix whose entries are folded into a triangle, in a form; `spoil` puts Inf and NaN
+/* Checks a matrix whose entries are folded into a triangle, in a form; `spoil` puts Inf and NaN
  * into x. Returns the number of products. */
 TEST_UNUSED static int halves_check(merbit_context *context, const test_matrix *m,
                                     const products_form *form, merbit_symmetry symmetry,

@@ -1,10 +1,11 @@
-/* What holds of any product, whatever its order of sums: linearity, <A x, w> = <x, A' w>, renumbered
- * rows and columns, sums of matrices, exact scaling. Allowed is what follows from the promise
- * |y - ref| <= E = gamma(k + 2) (|alpha| |A| |x| + |beta| |y0|) + (k + 2) eta of each product that takes
- * part (support/bound.h), and no more. Include merbit.h and cmocka.h first.
+/* Identities that hold for any product, whatever the order of its sums: linearity, <A x, w> =
+ * <x, A' w>, renumbered rows and columns, sums of matrices, exact scaling. The errors allowed
+ * are those that follow from the promise |y - ref| <= E = gamma(k + 2) (|alpha| |A| |x| +
+ * |beta| |y0|) + (k + 2) eta of each product that takes part (support/bound.h), and no more.
+ * Include merbit.h and cmocka.h first.
  *
- * The vectors are multiples of 2^-10 and the scalars of 2^-4, small enough that sums of two scaled
- * vectors are exact in f32. */
+ * The vectors are multiples of 2^-10 and the scalars of 2^-4, small enough that sums of two
+ * scaled vectors are exact in f32. */
 #ifndef TEST_SUPPORT_IDENTITIES_H
 #define TEST_SUPPORT_IDENTITIES_H
 #include <float.h>
@@ -147,8 +148,9 @@ static int64_t *identities_order(int64_t count, uint64_t *random) {
   return order;
 }
 
-/* Other numbers for the columns change no bit: the entries stand in the same order, unless the method has
- * its own. Other numbers for the rows move the tiles' bounds: within twice the error. */
+/* Other numbers for the columns change no bit: the entries stand in the same order, unless the
+ * method has its own. Other numbers for the rows move the tiles' bounds: within twice the
+ * error. */
 static void identities_renumbered(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   int64_t *columns = identities_order(m->cols, random), *rows = identities_order(m->rows, random);
   double *x = identities_vector(m->cols, random), *moved_x, *y, *same, *moved;
@@ -197,8 +199,8 @@ static void identities_renumbered(identities_bed *bed, const test_matrix *m, uin
   free(moved);
 }
 
-/* A power of two and a sign pass through every rounding: A (-4 x) is -4 A x bit for bit, but for zeros,
- * which stay +0. No number here comes near the ends of the range. */
+/* A power of two and a sign pass through every rounding: A (-4 x) is -4 A x bit for bit, but
+ * for zeros, which stay +0. No number here comes near the ends of the range. */
 static void identities_scaled(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   double *x = identities_vector(m->cols, random), *y, *scaled;
   int64_t i;
@@ -229,8 +231,9 @@ static long double identities_dot(const double *a, const double *b, int64_t coun
   return sum;
 }
 
-/* The transpose adds duplicates up: for d of them in an entry the values are off by gamma(d - 1), the
- * products by gamma(k - d + 3) of the row left, together no more than gamma(k + 2) of the row before. */
+/* The transpose adds duplicates up: for d of them in an entry the values are off by gamma(d -
+ * 1), the products by gamma(k - d + 3) of the row left, together no more than gamma(k + 2) of
+ * the row before. */
 static void identities_transposed(identities_bed *bed, const test_matrix *m, uint64_t *random) {
   double *x = identities_vector(m->cols, random), *w = identities_vector(m->rows, random);
   int32_t *row_ptr = (int32_t *)test_allocate(m->rows + 1, sizeof *row_ptr);

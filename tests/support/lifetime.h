@@ -1,5 +1,6 @@
-/* Plans and solvers that outlive the matrix whose view they were made from, on either side. Vectors are in host memory.
- * AddressSanitizer sees what reads the matrix once it is gone. Include merbit.h and cmocka.h first. */
+/* Plans and solvers that outlive the matrix whose view they were made from, on either side.
+ * Vectors are in host memory. AddressSanitizer sees what reads the matrix once it is gone.
+ * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_LIFETIME_H
 #define TEST_SUPPORT_LIFETIME_H
 #include "support/cpu.h"
@@ -58,8 +59,9 @@ static void life_multiply(merbit_plan *plan, double scale) {
   life_expect(y, life_x, scale);
 }
 
-/* view -> plan -> the matrix destroyed -> products, new values, products -> the plan destroyed. `own` nonzero: with
- * values of the caller's in the place of the view's. Returns whether the plan kept the matrix. */
+/* view -> plan -> the matrix destroyed -> products, new values, products -> the plan destroyed.
+ * `own` nonzero: with values of the caller's in the place of the view's. Returns whether the
+ * plan kept the matrix. */
 TEST_UNUSED static int life_of_plan(merbit_context *context, const cpu_memory *memory, int kind,
                         const merbit_plan_desc *desc, int own) {
   merbit_matrix *matrix = life_matrix(context, kind);
@@ -92,7 +94,8 @@ static void life_solve(merbit_solver *solver, double scale) {
 }
 
 /* view -> solver -> the matrix destroyed -> solve, new values, solve -> the solver destroyed. */
-TEST_UNUSED static void life_of_solver(merbit_context *context, int kind, const merbit_solver_desc *desc) {
+TEST_UNUSED static void life_of_solver(merbit_context *context, int kind,
+                                       const merbit_solver_desc *desc) {
   merbit_matrix *matrix = life_matrix(context, kind);
   const merbit_view view = merbit_matrix_view(matrix);
   double values[32];

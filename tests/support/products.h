@@ -145,8 +145,7 @@ TEST_UNUSED static void products_arrays_free(products_arrays *a) {
   free(a->values);
 }
 
-/* ---- One matrix, its arrays, and vectors of its type on the host
- * --------------------------------- */
+/* ---- One matrix, its arrays, and vectors of its type on the host ------------------------- */
 
 typedef struct products_case {
   test_matrix m;
@@ -246,8 +245,7 @@ static void products_once(products_case *c, double alpha, double beta,
   }
 }
 
-/* ---- Through a plan
- * ------------------------------------------------------------------------------- */
+/* ---- Through a plan ---------------------------------------------------------------------- */
 
 typedef struct products_plan {
   merbit_context *context;

@@ -1,20 +1,23 @@
-/* What y = alpha A x + beta y means where numbers are special, row by row: one table that every
- * kernel is held to, bit for bit (any NaN for a NaN).
+/* The rules of y = alpha A x + beta y for special numbers, row by row: one table that every
+ * kernel must follow, bit for bit (any NaN for a NaN).
  *
- *   sum = +0 + a x + a x + ...    over the stored entries of the row, zeros among them, in any order
- *   y   = alpha sum               if beta is 0, of either sign: the old y is not read
- *   y   = alpha sum + beta y      otherwise
- *   sum = +0                      if alpha is 0, of either sign: neither A nor x is read
+ *   sum = +0 + a x + a x + ...   over the row's stored entries, zeros among them, in any order
  *
- * all of it in IEEE 754's default rounding, subnormals kept. So a sum that is zero is +0, and a
- * result is -0 only through alpha or beta: -1 times an empty row, -0 + -0. An empty row times an
- * alpha of Inf is NaN, as Inf * 0 is. NaN and Inf change the rows whose entries meet them, and no
- * other. Three things are left open, and no row of the table depends on them: the order of a sum,
- * whether a product and a sum are fused (rounded once), and with that the sign of a sum of which
- * every term underflows to zero.
+ *   y = alpha sum                if beta is 0, of either sign: the old y is not read
  *
- * Rows of equal alpha and beta share matrices: they stand beside each other, beside empty rows and
- * rows of small integers, and are filled up with entries whose product is a zero. */
+ *   y = alpha sum + beta y       otherwise
+ *
+ *   sum = +0                     if alpha is 0, of either sign: neither A nor x is read
+ *
+ * All of it in IEEE 754's default rounding, subnormals kept. A sum that is zero is therefore
+ * +0, and a result is -0 only through alpha or beta: -1 times an empty row, -0 + -0. An empty
+ * row times an alpha of Inf is NaN, as Inf * 0 is. NaN and Inf change the rows whose entries
+ * meet them, and no other. Three things are left open, and no row of the table depends on them:
+ * the order of a sum, whether a product and a sum are fused (rounded once), and with that the
+ * sign of a sum of which every term underflows to zero.
+ *
+ * Rows of equal alpha and beta share matrices: they stand beside each other, beside empty rows
+ * and rows of small integers, and are filled up with entries whose product is a zero. */
 #ifndef TEST_SUPPORT_RULES_H
 #define TEST_SUPPORT_RULES_H
 #include <float.h>
@@ -250,8 +253,8 @@ TEST_UNUSED static void rules_special_row(rules_case *c, const rules_row *rule, 
   m->row_ptr[++m->rows] = m->nnz;
 }
 
-/* The product of all rows with the alpha and beta of row `index` of the table, in a random order, each
- * filled up with `fill` zeros; `ones`: only those that a pattern can have. */
+/* The product of all rows with the alpha and beta of row `index` of the table, in a random
+ * order, each filled up with `fill` zeros; `ones`: only those that a pattern can have. */
 TEST_UNUSED static void rules_make(int index, int single, int64_t fill, int ones, uint64_t seed,
                                    rules_case *c) {
   const rules_row *table = single ? rules_f32 : rules_f64;

@@ -137,7 +137,7 @@ static void typed_add(typed_sum *to, typed_number a, typed_number b, int complex
   }
 }
 
-/* Whether a part is what it should be: NaN and Inf as such, else within the bound. */
+/* Returns whether a part is what it should be: NaN and Inf as such, else within the bound. */
 static int typed_holds(long double y, long double sum, long double allowed) {
   return isnan(sum)   ? isnan(y) != 0
          : isinf(sum) ? y == sum

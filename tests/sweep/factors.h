@@ -117,8 +117,7 @@ TEST_UNUSED static const char *combination_text(const combination *c) {
   return text;
 }
 
-/* ---- What the manual says goes together ----------------------------------------------------
- */
+/* ---- What the manual says goes together -------------------------------------------------- */
 
 static int combination_has_device_arrays(const combination *c) {
   return c->at[SOURCE] == 1;
@@ -215,8 +214,7 @@ static int combination_taken(const combination *c, int cuda) {
   return 1;
 }
 
-/* ---- Pairs
- * ----------------------------------------------------------------------------------- */
+/* ---- Pairs ------------------------------------------------------------------------------- */
 
 typedef struct pairs {
   int cuda;

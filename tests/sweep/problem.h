@@ -189,8 +189,7 @@ static void entries_compare(const problem *p, entries *made, entries *from) {
   free(b);
 }
 
-/* ---- Arrays
- * ---------------------------------------------------------------------------------- */
+/* ---- Arrays ------------------------------------------------------------------------------ */
 
 /* Fills what p->host stores with values of a kind. */
 static void problem_values(problem *p, int kind, void *values) {
@@ -348,8 +347,7 @@ static void problem_upload(problem *p) {
   }
 }
 
-/* ---- Conversions
- * -------------------------------------------------------------------------------- */
+/* ---- Conversions ------------------------------------------------------------------------- */
 
 typedef struct text { /* a file in memory */
   char *data;

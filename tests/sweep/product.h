@@ -21,8 +21,7 @@ typedef struct run {
   uint64_t slack; /* device memory beyond what the plan tells of */
 } run;
 
-/* ---- The plan
- * -------------------------------------------------------------------------------- */
+/* ---- The plan ---------------------------------------------------------------------------- */
 
 /* epilogue "function": ax s0 + v1; the rows' numbers, v0 y. */
 #define SWEEP_ROWS(T, suffix)                                                                  \
@@ -116,8 +115,7 @@ static void run_operation(run *r) {
   }
 }
 
-/* ---- Products
- * -------------------------------------------------------------------------------- */
+/* ---- Products ---------------------------------------------------------------------------- */
 
 static int64_t run_extent(const run *r, int64_t count, int64_t leading) {
   return count == 0 ? 0
@@ -302,8 +300,7 @@ static merbit_status product_on_stream(run *r, const product *q, void *const at[
   return status;
 }
 
-/* ---- Checks
- * ---------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 static void check_plus_times(run *r, product *q, int v) {
   const size_t size = typed_size(r->p.kind.sums);

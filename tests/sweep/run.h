@@ -180,8 +180,7 @@ static int run_product(run *r, int taken) {
   return status == MERBIT_OK;
 }
 
-/* ---- A combination
- * --------------------------------------------------------------------------- */
+/* ---- A combination ----------------------------------------------------------------------- */
 
 static int run_products(run *r, int taken) {
   int times = 0;

@@ -235,8 +235,7 @@ static void twice_ranks(uint64_t seed) {
   sweep_close(context);
 }
 
-/* ---- Eigenpairs
- * ------------------------------------------------------------------------------ */
+/* ---- Eigenpairs -------------------------------------------------------------------------- */
 
 typedef struct eigen_answer {
   double values[4], vectors[4 * MOST_UNKNOWNS]; /* of either type */

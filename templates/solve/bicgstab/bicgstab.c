@@ -2,8 +2,8 @@
 #include "solve/core/cpu_steps.h"
 
 /* BiCGSTAB with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 7.7, whose line numbers the comments below give. p^ is
- * M^-1 p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
+ * Systems", 2nd ed. (2003), algorithm 7.7. The comments below give its line numbers. p^ is M^-1
+ * p and s^ is M^-1 s; s takes the memory of r: solve/bicgstab/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/bicgstab/steps.cuh"
@@ -41,12 +41,13 @@ static void mbi_bicgstab_layout(merbit_solver *solver) {
   solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
 }
 
-/* Lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in MBI_AT_W. */
+/* Runs lines 1 and 2: r = shadow = p = b - A x, which the convergence check has left in
+ * MBI_AT_W. */
 static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_BICGSTAB_START);
 }
 
-/* Lines 4 to 10 in two products, each with a fused vector kernel behind it. */
+/* Runs lines 4 to 10 in two products, each followed by a fused vector kernel. */
 static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
   MBI_TRY(mbi_solve_product_unless_stopped(solver, MBI_BICG_P_HAT, MBI_BICG_V)); /* v = A p^ */
   MBI_TRY(mbi_solve_fused(solver, 0)); /* 4, 5: alpha, s */
@@ -54,9 +55,11 @@ static merbit_status mbi_bicgstab_iterate_fused(merbit_solver *solver) {
   return mbi_solve_fused(solver, 1); /* 6 to 10: omega, x, r, beta, p */
 }
 
-/* One iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
-static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+/* Runs one iteration: lines 4 to 10 of the algorithm. t = A s^ lies in MBI_AT_W. */
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver, int index, int count) {
   const int separate = mbi_solve_separate_preconditioner(solver);
+  (void)index;
+  (void)count;
   if (solver->gpu.fused_blocks > 0) {
     return mbi_bicgstab_iterate_fused(solver);
   }

@@ -1,48 +1,49 @@
 // Kernels of BiCGSTAB. Bytes per row of f64 vectors without a preconditioner: bicgstab_s 24,
 // bicgstab_update_x_r 56 and bicgstab_update_p 32, or both fused 64. The two products take 16
-// each, and 8 for each vector of the sums that they add up.
+// each, and 8 more for each vector of their sums. Launch and shared memory:
+// solve/core/step.cuh.
 #define MBK_STEP_ROWS 3
 #include "solve/core/step.cuh"
 #include "solve/core/check_steps.cuh"
 #include "solve/bicgstab/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual(const mbk_solve_step_arguments a) {
+    mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_blocks(const mbk_solve_step_arguments a) {
+    mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_start(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_start_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_s(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_s(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_s_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_update_x_r(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_update_x_r(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_update_x_r_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_update_p(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_update_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_update_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
-// shadow'v, if the product has not added it up
+// Computes shadow'v if the product has not.
 MBS_NOTHING_BEFORE(bicgstab_sigma)
 MBS_ELEMENT(bicgstab_sigma) {
   (void)c;
@@ -54,7 +55,7 @@ MBS_AFTER(bicgstab_sigma) {
 }
 MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)
 
-// t's, ||t||^2, shadow's and shadow't
+// Computes t's, ||t||^2, shadow's and shadow't.
 MBS_NOTHING_BEFORE(bicgstab_omega)
 MBS_ELEMENT(bicgstab_omega) {
   const double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);
@@ -74,11 +75,11 @@ MBS_AFTER(bicgstab_omega) {
 }
 MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)
 
-// bicgstab_update_x_r and bicgstab_update_p at once: rho = shadow'r of r = s - omega t follows
-// from shadow's and shadow't, before r is computed. shadow's is zero but for rounding errors,
-// but they matter when r is small. Source: Yang, Brent, "The Improved BiCGStab Method for Large
-// and Sparse Unsymmetric Linear Systems on Parallel Distributed Memory Architectures" (2002).
-// The scalar part computes it again, because keeping it would cost registers.
+// Does bicgstab_update_x_r and bicgstab_update_p at once. rho = shadow'r of r = s - omega t
+// follows from shadow's and shadow't, before r is computed. Exactly, shadow's is zero; its
+// rounding errors matter when r is small. Source: Yang, Brent, "The Improved BiCGStab Method
+// for Large and Sparse Unsymmetric Linear Systems on Parallel Distributed Memory Architectures"
+// (2002). The scalar part computes rho again, because keeping it would take registers.
 MBK_DEVICE double bicgstab_next_rho(const mbi_solve_state *s, double omega) {
   return s->scalar[MBI_BICG_SHADOW_S] - omega * s->scalar[MBI_BICG_SHADOW_T];
 }
@@ -112,10 +113,10 @@ MBS_AFTER(bicgstab_update_x_r_p) {
 }
 MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)
 
-// Lines 4 and 5, between the two products of an iteration, for NONE and DIAGONAL.
-// Launch: cooperative.
+// Runs lines 4 and 5, between the two products of an iteration, for the preconditioners NONE
+// and DIAGONAL. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_fused_s(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_fused_s(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);
   if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {
@@ -123,9 +124,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
   }
 }
 
-// Lines 6 to 10, after the second product, for NONE and DIAGONAL. Launch: cooperative.
+// Runs lines 6 to 10, after the second product, for the preconditioners NONE and DIAGONAL.
+// Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_fused(const mbk_solve_step_arguments a) {
+    mbk_bicgstab_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);
   const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;

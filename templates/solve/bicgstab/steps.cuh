@@ -1,9 +1,9 @@
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v,
-// and t = A s^ (in MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and
-// s^ is M^-1 s; without a preconditioner they are p and s themselves. s lies in the slot of r
-// until r is updated.
+// ed. (2003), algorithm 7.7. Products compute v = A p^ and shadow'v, then t = A s^ (in
+// MBI_AT_W), t's and ||t||^2; the sums lie in product_sums. p^ is M^-1 p and s^ is M^-1 s;
+// without a preconditioner they are p and s themselves. s lies in the slot of r until r is
+// updated.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -21,7 +21,7 @@
 #define MBI_BICG_SHADOW_S 6 // shadow's and shadow't, for the fused kernel
 #define MBI_BICG_SHADOW_T 7
 
-// Lines 1 and 2: r = shadow = p = b - A x, rho
+// Lines 1 and 2: r = shadow = p = b - A x, rho.
 MBS_NOTHING_BEFORE(bicgstab_start)
 MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -42,7 +42,7 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v
+// Lines 4 and 5: alpha = rho / shadow'v, s = r - alpha v.
 MBS_BEFORE(bicgstab_s) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
   if (sigma == 0 || !(alpha - alpha == 0)) {
@@ -67,8 +67,7 @@ MBS_AFTER(bicgstab_s) {
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
 // Lines 6 to 9: omega = t's / ||t||^2, or 0 if t is zero; x += alpha p^ + omega s^, r = s -
-// omega t,
-// ||r||^2, rho = shadow'r, beta.
+// omega t, ||r||^2, rho = shadow'r, beta.
 MBS_BEFORE(bicgstab_update_x_r) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
   const double omega = tt > 0 ? ts / tt : tt;
@@ -98,7 +97,7 @@ MBS_AFTER(bicgstab_update_x_r) {
   s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
   s->scalar[MBI_BICG_RHO] = sums[1];
   mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar is nothing but rounding errors
+  if (s->stop == MBI_SOLVE_RUNNING) { // stop if a scalar consists of rounding errors only
     const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
     const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
     if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
@@ -114,7 +113,7 @@ MBS_AFTER(bicgstab_update_x_r) {
 }
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-// Line 10: p = r + beta (p - omega v)
+// Line 10: p = r + beta (p - omega v).
 MBS_NOTHING_BEFORE(bicgstab_update_p)
 MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);

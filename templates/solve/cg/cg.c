@@ -4,8 +4,8 @@
 #include "solve/core/cpu_steps.h"
 
 /* The preconditioned conjugate gradient method: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.1, whose line numbers the comments below give. Steps
- * that a vector can pass through together are fused: solve/cg/steps.cuh. */
+ * Systems", 2nd ed. (2003), algorithm 9.1. The comments below give its line numbers. Lines that
+ * can update a vector in the same pass are fused: solve/cg/steps.cuh. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/cg/steps.cuh"
@@ -49,7 +49,7 @@ static void mbi_cg_layout(merbit_solver *solver) {
   }
 }
 
-/* Line 1. The convergence check has left b - A x in MBI_AT_W. */
+/* Runs line 1. The convergence check has left b - A x in MBI_AT_W. */
 static merbit_status mbi_cg_start(merbit_solver *solver) {
   if (mbi_solve_separate_preconditioner(solver)) {
     MBI_TRY(mbi_solve_step(solver, MBI_CG_START));        /* r = b - A x */
@@ -59,8 +59,8 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_CG_START); /* r, z, p and r'z in one pass */
 }
 
-/* Moves p, which every iteration leaves in the place of the oldest, to MBI_CG_P: `held`
- * places on. */
+/* Rotates the slots of p by `held` places, so that MBI_CG_P is the newest p. Each iteration
+ * writes the new p in place of the oldest. */
 static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   int i, k;
   for (i = 0; i < held; i++) {
@@ -73,16 +73,15 @@ static void mbi_cg_rotate_p(merbit_solver *solver, int held) {
   }
 }
 
-/* Lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
- * iterations, and after the last of those that are enqueued together (gpu.place,
- * gpu.followed). */
-static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
+/* Runs lines 3 to 8 in one product and one fused vector kernel. x is complete after MBI_CG_RING
+ * iterations, and after the last of the iterations that are enqueued together. */
+static merbit_status mbi_cg_iterate_fused(merbit_solver *solver, int index, int count) {
   const mbi_solve_vectors whole = solver->v;
-  const int held = solver->gpu.place % MBI_CG_RING;
+  const int held = index % MBI_CG_RING;
   merbit_status status;
   mbi_cg_rotate_p(solver, held);
   solver->v.from = held;
-  solver->v.to = held + 1 < MBI_CG_RING && solver->gpu.followed;
+  solver->v.to = held + 1 < MBI_CG_RING && index + 1 < count;
   solver->v.dots = (const double *)mbi_device_pointer(mbi_scan_dots(solver->plan));
   solver->v.dot_count = (long long)mbi_scan_dot_parts(solver->plan);
   status = mbi_solve_product_unless_stopped(solver, MBI_CG_P, MBI_AT_W); /* q = A p */
@@ -93,17 +92,17 @@ static merbit_status mbi_cg_iterate_fused(merbit_solver *solver) {
   return status;
 }
 
-/* One iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
-static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+/* Runs one iteration: lines 3 to 8 of the algorithm. q = A p lies in MBI_AT_W. */
+static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count) {
   if (solver->gpu.fused_blocks > 0) {
-    return mbi_cg_iterate_fused(solver);
+    return mbi_cg_iterate_fused(solver, index, count);
   }
   MBI_TRY(mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P)); /* q = A p, p'q */
   MBI_TRY(mbi_solve_step(solver, MBI_CG_UPDATE_R)); /* 3, 5: alpha = r'z / p'q, r -= alpha q */
   if (mbi_solve_separate_preconditioner(solver)) {
     MBI_TRY(mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z)); /* 6: z = M^-1 r */
     MBI_TRY(mbi_solve_step(solver, MBI_CG_RZ_STEP));      /* r'z */
-  } /* else UPDATE_R has made r'z, and UPDATE_X_P makes z */
+  } /* otherwise UPDATE_R has computed r'z, and UPDATE_X_P computes z */
   /* 7, 8, 4: beta = r'z / old r'z, x += alpha p, p = z + beta p */
   return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
@@ -113,7 +112,7 @@ MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
     "solve/cg/cg.cu",
     mbi_cg_steps,
     (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1, /* sum of a product: p'q */
+    1, /* sums of a product: p'q */
     0, /* restarts */
     mbi_cg_layout,
     mbi_cg_start,

@@ -1,7 +1,8 @@
 // Kernels of the conjugate gradient method. Bytes per row of f64 vectors without a
-// preconditioner: cg_update_r 24, cg_update_x_p 40; in the fused kernel 34 in place of 40 (24,
-// and 64 once in four iterations). A diagonal adds 8 to either. p'q adds 16, unless the product
-// leaves its parts (SCAN of short rows: spmv/gpu/scan/scan.cu).
+// preconditioner: cg_update_r 24, cg_update_x_p 40; the fused kernel takes 34 in place of 40
+// (24 in three of four iterations, 64 in the fourth). A diagonal adds 8 to either. p'q adds 16,
+// unless the product leaves its parts (SCAN of short rows: spmv/gpu/scan/scan.cu). Launch and
+// shared memory: solve/core/step.cuh.
 #define MBK_STEP_ROWS 4
 #include "solve/core/step.cuh"
 #include "solve/core/check_steps.cuh"
@@ -9,48 +10,48 @@
 #include "solve/cg/steps.cuh"
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_residual(const mbk_solve_step_arguments a) {
+    mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_solve_blocks(const mbk_solve_step_arguments a) {
+    mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_start(const mbk_solve_step_arguments a) {
+    mbk_cg_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_start_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_start_p(const mbk_solve_step_arguments a) {
+    mbk_cg_start_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_start_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_update_r(const mbk_solve_step_arguments a) {
+    mbk_cg_update_r(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_update_r_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_rz(const mbk_solve_step_arguments a) {
+    mbk_cg_rz(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_update_x_p(const mbk_solve_step_arguments a) {
+    mbk_cg_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);
 }
 
-// p'q, if the product has not added it up
+// Computes p'q if the product has not.
 MBS_NOTHING_BEFORE(cg_pq)
 MBS_ELEMENT(cg_pq) {
   (void)c;
@@ -62,8 +63,9 @@ MBS_AFTER(cg_pq) {
 }
 MBS_STEP(cg_pq, 1, 0, MBS_RUNNING)
 
-// Returns x with the alpha p of the last `from` iterations, which x still lacks. They are added
-// in their order, with a rounding after each, so that bits are those of one addition at a time.
+// Returns x plus the alpha p of the last `from` iterations, which x still lacks. They are added
+// in their order, with a rounding after each, so that the bits are those of one addition per
+// iteration.
 MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,
                                    const mbi_solve_state *c) {
   double x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];
@@ -86,7 +88,7 @@ MBK_DEVICE double mbk_cg_next_p(MBS_INDEX i, const mbi_solve_vectors *v,
   return (v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r) + beta * p;
 }
 
-// Line 8: p = z + beta p; x is updated later
+// Line 8: p = z + beta p; x is updated later.
 MBS_NOTHING_BEFORE(cg_update_p)
 MBS_ELEMENT(cg_update_p) {
   (void)sums;
@@ -95,7 +97,7 @@ MBS_ELEMENT(cg_update_p) {
 MBS_NOTHING_AFTER(cg_update_p)
 MBS_STEP(cg_update_p, 0, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4 and 8: all alpha p that x lacks, and p = z + beta p
+// Lines 4 and 8: adds all alpha p that x lacks, and computes p = z + beta p.
 MBS_NOTHING_BEFORE(cg_complete_x)
 MBS_ELEMENT(cg_complete_x) {
   const double p = MBS_LOAD(MBI_CG_P);
@@ -106,8 +108,8 @@ MBS_ELEMENT(cg_complete_x) {
 MBS_NOTHING_AFTER(cg_complete_x)
 MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)
 
-// Line 4 after a breakdown: all alpha p that x lacks. The broken iteration has no alpha, so
-// those of earlier iterations lie one place nearer.
+// Line 4 after a breakdown: adds all alpha p that x lacks. The broken iteration has no alpha,
+// so the alphas of earlier iterations lie one place nearer.
 MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)
 MBS_ELEMENT(cg_complete_x_at_breakdown) {
   mbi_solve_state before = *c;
@@ -121,18 +123,18 @@ MBS_ELEMENT(cg_complete_x_at_breakdown) {
 MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)
 MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)
 
-// Lines 3 to 8 but for the product, for NONE and DIAGONAL. v.from: the number of earlier
-// iterations whose alpha p x lacks. v.to: 1 if x may lack this one's too, unless the solver
-// stops here. Launch: cooperative.
+// Runs lines 3 to 8 except the product, for the preconditioners NONE and DIAGONAL. v.from: the
+// number of earlier iterations whose alpha p x lacks. v.to: 1 if x may lack this one's too,
+// unless the solver stops here. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_cg_fused(const mbk_solve_step_arguments a) {
+    mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);
   const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);
   if (!(a.v.dots != (const double *)0
             ? mbk_fused_dots<cg_pq_after>(s, true, 1u << MBI_CG_R | 1u << MBI_AT_W)
             : cg_pq_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_CG_R))) {
-    return; // the solver had stopped before
+    return; // the solver had already stopped
   }
   if (!cg_update_r_stage<MBK_FUSED_ROWS_FOLLOW>(s, false, next)) {
     if (a.v.from > 0) {

@@ -1,16 +1,16 @@
-// Where the conjugate gradient method keeps its vectors and scalars, for the CPU and the GPU.
+// The slots of vectors and scalars of the conjugate gradient method, for the CPU and the GPU.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
 #define MBI_CG_Z 6 // MBI_PRE_SEPARATE only
-// For the fused kernel only, which adds several alpha p to x in one pass. From MBI_CG_OLD_P on
-// lie the p of earlier iterations, the latest first. The next p replaces the oldest one; after
-// a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
+// For the fused kernel only, which adds several alpha p to x in one pass. The p of earlier
+// iterations follow from MBI_CG_OLD_P on, the latest first. The next p replaces the oldest one.
+// After a pass that has completed x it goes to MBI_CG_ROUND_P, which is one of these slots.
 #define MBI_CG_OLD_P 7
 #define MBI_CG_RING 4 // slots of p
 #define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)
 #define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)
 
 #define MBI_CG_RZ 0     // scalars: r'z
-#define MBI_CG_RZ_OLD 1 // r'z of the iteration before
-#define MBI_CG_ALPHA 2  // followed by those of the MBI_CG_RING - 1 iterations before
+#define MBI_CG_RZ_OLD 1 // r'z of the previous iteration
+#define MBI_CG_ALPHA 2  // followed by those of the previous MBI_CG_RING - 1 iterations

@@ -1,10 +1,10 @@
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W and p'q in product_sums[0]:
-// the product adds it up.
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W, and p'q, which the product
+// computes, in product_sums[0].
 
-// Line 1: r = b - A x. Unless the preconditioner is a step of its own, z = M^-1 r, p = z and
-// r'z too.
+// Line 1: r = b - A x. Unless the preconditioner is a step of its own, also z = M^-1 r, p = z
+// and r'z.
 MBS_NOTHING_BEFORE(cg_start)
 MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
@@ -38,7 +38,7 @@ MBS_AFTER(cg_start_p) {
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
 // Lines 3 and 5: alpha = r'z / p'q, r -= alpha q, ||r||^2. Unless the preconditioner is a step
-// of its own, r'z too.
+// of its own, also r'z.
 MBS_BEFORE(cg_update_r) {
   const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
   if (!(rz > 0)) {
@@ -70,7 +70,7 @@ MBS_AFTER(cg_update_r) {
 }
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-// Line 7 after z = M^-1 r: r'z
+// Line 7 after z = M^-1 r: r'z.
 MBS_NOTHING_BEFORE(cg_rz)
 MBS_ELEMENT(cg_rz) {
   (void)c;
@@ -82,7 +82,7 @@ MBS_AFTER(cg_rz) {
 }
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p
+// Lines 4, 7 and 8: x += alpha p, beta = r'z / old r'z, p = z + beta p.
 MBS_NOTHING_BEFORE(cg_update_x_p)
 MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];

@@ -1,6 +1,7 @@
-// The steps that every solver has: the residual, and a block-diagonal preconditioner.
+// The steps that every solver has: the residual, and a preconditioner of diagonal blocks.
 
-// w = b - w, where w = A x: the true residual, and the norms for a convergence check.
+// Computes w = b - A x, the true residual, and the norms for a convergence check. w holds A x
+// before.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
@@ -24,7 +25,8 @@ MBS_AFTER(solve_residual) {
 }
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-// z = M^-1 r with the inverse blocks of the diagonal; r and z are the slots v->from and v->to.
+// Computes z = M^-1 r with the inverses of the diagonal blocks; r and z are the slots v->from
+// and v->to.
 MBS_NOTHING_BEFORE(solve_blocks)
 MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);

@@ -3,18 +3,19 @@
 
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to go on. */
-#define MBI_SOLVE_LATENCY                                                                      \
-  1e-5                          /* seconds of an iteration that are not spent in its products  \
-                                 */
-#define MBI_SOLVE_TIGHTENINGS 6 /* of the goal, before the recurrence is restarted */
 
-/* Returns the state as the last convergence check found it. */
+/* Seconds of an iteration that are not spent in its products. */
+#define MBI_SOLVE_LATENCY 1e-5
+/* How often the goal may be lowered before the recurrence is restarted. */
+#define MBI_SOLVE_TIGHTENINGS 6
+
+/* Returns the solver's memory as of the last convergence check. */
 
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-/* ||r|| / ||b||, from squares. */
+/* Returns ||r|| / ||b||, given ||r||^2. */
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
@@ -31,8 +32,8 @@ static void mbi_solve_note_history(merbit_solver *solver) {
   solver->history_count = last;
 }
 
-/* The convergence check: computes b - A x and reads the state. On the GPU b - A x is enqueued
- * with every round. The CPU computes it only after the recurrence has stopped. */
+/* Checks convergence: computes b - A x and reads the state. On the GPU b - A x is enqueued with
+ * every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     solver->synchronizations++;
@@ -49,16 +50,17 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
 
 /* Returns the number of iterations of the next round, after `done` took `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
-  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* recorded ones overshoot */
+  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* a recorded graph may run that many
+                                                         * iterations more than asked */
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
   return span >= most                    ? most
          : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST
                                          : (int)span;
 }
 
-/* Returns the number of iterations of the first round. Their time is estimated from the bytes
- * that a product reads at least, and the round takes half the time of later ones. The number is
- * smaller if there is a progress callback, and least if the recorded graph does not loop. */
+/* Returns the number of iterations of the first round. Their time is estimated from the least
+ * bytes that a product reads, and the round takes half the time of later ones. It is shorter if
+ * there is a progress callback, and shortest if the recorded graph does not loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
       MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
@@ -67,9 +69,10 @@ static int mbi_solve_first_round(const merbit_solver *solver) {
                                          : mbi_solve_next_round(1, 2 * least);
 }
 
-/* The recurrence has reached its goal, but b - A x has not. If the two residuals still agree,
- * the recurrence goes on to a lower goal. Otherwise only rounding errors are left of it, and it
- * is restarted from b - A x, as long as restarts help. Returns as mbi_solve_decide. */
+/* Decides how to go on if the recurrence has reached its goal, but b - A x has not. If the two
+ * residuals still agree, the recurrence continues to a lower goal. Otherwise rounding errors
+ * have separated them, and the recurrence is restarted from b - A x as long as restarts help.
+ * Returns as mbi_solve_decide. */
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
                                      int *how) {
   const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
@@ -86,8 +89,8 @@ static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_stat
   return MBI_SOLVE_ON;
 }
 
-/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. Then *how is the MBI_OPEN of
- * the next round, where MBI_OPEN_BEGIN means a restart. */
+/* Returns the merbit_stop, or MBI_SOLVE_ON if the solve goes on. In that case *how is the
+ * MBI_OPEN of the next round; MBI_OPEN_BEGIN means a restart. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const int stop = state->stop;
@@ -130,7 +133,7 @@ static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int s
   return solver->method->start(solver);
 }
 
-/* Clears what belongs to one solve. */
+/* Clears the fields that belong to one solve. */
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
@@ -180,9 +183,9 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
              : MERBIT_OK;
 }
 
-/* ---- Why it ended, in words -------------------------------------------------------------- */
+/* ---- Descriptions of how the solve ended ------------------------------------------------- */
 
-/* Writes which number broke the recurrence down. */
+/* Writes which number made the recurrence break down. */
 static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
                                          size_t size) {
   const int at = state->iterations + 1;

@@ -2,10 +2,10 @@
 #define MBI_CPU_STEPS_H
 #include "solve/core/solver.h"
 
-/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once for each type;
- * threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
- * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a suffix.
- */
+/* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once per type.
+ * Threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
+ * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a
+ * suffix. */
 #include "solve/core/step_text.cuh"
 #include "solve/core/wide_steps.cuh"
 

@@ -2,15 +2,15 @@
 // blocks are resident. Its stages are the steps (name_stage). A thread has the same rows in
 // each stage; only sums pass between blocks. Every block adds up the parts of all blocks in the
 // same order and runs the scalar part on its own copy of the state, which is faster than
-// waiting for one block to do it. After the last sums block 0 writes its copy back: all others
-// have read the state by then.
+// waiting for one block to do it. After the last sums block 0 writes its copy back; by then all
+// other blocks have read the state.
 //
-// Source of the exchange, numbers that travel with a mark in each word instead of a barrier:
+// Sums are exchanged without a barrier: each word carries a mark beside the number. Source:
 // protocol LL of NCCL (github.com/NVIDIA/nccl, src/device/prims_ll.h).
 
-// What follows a stage: a stage with sums; stages without sums, which every block runs with its
-// own copy of the state; or nothing, so that only block 0 waits for the sums and runs the
-// scalar part.
+// The kinds of stages that follow a stage: one with sums; some without sums, which every block
+// runs with its own copy of the state; or none, in which case only block 0 waits for the sums
+// and runs the scalar part.
 #define MBK_FUSED_SUMS_FOLLOW 0
 #define MBK_FUSED_ROWS_FOLLOW 1
 #define MBK_FUSED_END 2
@@ -18,8 +18,8 @@
 // Rounds of the next stage whose rows are prefetched while a block waits for sums.
 #define MBK_FUSED_PREFETCH 2
 
-// Arguments of a fused kernel. Parameters, launch and shared memory are those of a step; the
-// launch is cooperative.
+// The arguments that the stages of a fused kernel share. The kernel's arguments, launch and
+// shared memory are those of a step; the launch is cooperative.
 struct mbk_fused_call {
   const mbi_solve_vectors &v;
   mbk_i64 n;
@@ -27,7 +27,7 @@ struct mbk_fused_call {
   double *shared;
 };
 
-// Returns the block's copy of the state, which lies behind the memory of reductions.
+// Returns the block's copy of the state, which follows the memory of reductions.
 MBK_DEVICE mbi_solve_state *mbk_fused_state(double *shared) {
   return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
 }
@@ -40,9 +40,9 @@ MBK_DEVICE void mbk_fused_copy(mbi_solve_state *to, const mbi_solve_state *from)
 }
 
 // Begins a fused kernel; `shared` is that of the launch. All blocks are resident, so a
-// dependent launch may start: its blocks take the place of those that finish, and wait.
-MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
-                                     double *shared) {
+// dependent launch may start: its blocks replace those that finish, and wait.
+MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,
+                                          mbi_solve_memory *m, double *shared) {
   const mbk_fused_call s = {v, n, m, shared};
   mbi_solve_state *const own = mbk_fused_state(shared);
   mbk_release();
@@ -65,14 +65,14 @@ MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state 
   }
 }
 
-// Returns the slots for a stage's parts. Two sets alternate: a block that is ahead writes one
-// while others still read the other.
+// Returns the slots for a stage's parts. Two sets alternate, because a block that is ahead
+// writes one while others still read the other.
 MBK_DEVICE mbk_u64 *mbk_fused_slots(const mbk_fused_call &s, const mbi_solve_state &c) {
   return s.v.posts + (c.turn & 1u) * 2 * MBI_FUSED_SUMS * mbk_grid();
 }
 
-// Prefetches to L2 the first rows of the next stage, while sums are on their way. `slots` has a
-// bit for each vector that no stage has read yet. One thread for each sector.
+// Prefetches the first rows of the next stage to L2 while sums are being exchanged. `slots` has
+// a bit for each vector that no stage has read yet. One thread per sector.
 MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool backwards) {
   const mbk_step_share share = mbk_step_shared_out(s.n);
   if (slots == 0 || mbk_thread() % (32 / sizeof(MBK_VECTOR)) != 0) {
@@ -92,11 +92,11 @@ MBK_DEVICE void mbk_fused_prefetch(const mbk_fused_call &s, mbk_u32 slots, bool 
   }
 }
 
-// Posts the block's parts. A block that `collects` then adds up the parts of all blocks,
-// complete in thread 0. `ahead` and `backwards` as for mbk_fused_stage.
+// Posts the block's parts. If the block `collects`, it then adds up the parts of all blocks;
+// the sums are complete in thread 0. `ahead` and `backwards` are those of mbk_fused_stage.
 template <int ADDS, int MAXES>
-MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c, double *sums,
-                                   bool collects, mbk_u32 ahead, bool backwards) {
+MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,
+                                   double *sums, bool collects, mbk_u32 ahead, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
   mbk_u64 *const slots = mbk_fused_slots(s, c);
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
@@ -137,8 +137,8 @@ MBK_DEVICE void mbk_fused_after(const mbk_fused_call &s, const mbi_solve_state &
   mbk_block_sync();
 }
 
-// Returns whether the solver had stopped, and marks the iteration in which it did as complete.
-// Writes nothing else, because other blocks may not have read the state yet.
+// Returns whether the solver has stopped. If so, marks the iteration in which it stopped as
+// complete, but writes nothing else, because other blocks may not have read the state yet.
 MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state &c) {
   if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {
     s.m->state.closed = 1;
@@ -146,8 +146,8 @@ MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state
   return c.stop != MBI_SOLVE_RUNNING;
 }
 
-// Replaces the stage that computes a product's sum if the product has left parts of it: adds
-// them up. Returns whether the solver runs.
+// Adds up the parts of p'A p that the product has left, in place of the stage that computes it.
+// Returns whether the solver runs.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>
 MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 ahead) {
   const mbi_solve_state c = *mbk_fused_state(s.shared);
@@ -164,9 +164,9 @@ MBK_DEVICE bool mbk_fused_dots(const mbk_fused_call &s, bool backwards, mbk_u32 
   return true;
 }
 
-// Runs one stage. Returns whether the step was taken, on which all blocks agree; if not, no
-// later stage may run. BEHIND says what follows (MBK_FUSED_*). `backwards` is the direction of
-// the rows; the next stage has the other one. `ahead` has a bit for each slot that the next
+// Runs one stage. Returns whether the step was taken, on which all blocks agree; if it was not,
+// no later stage may run. BEHIND says what follows (MBK_FUSED_*). `backwards` is the direction
+// of the rows; the next stage has the other one. `ahead` has a bit for each slot that the next
 // stage is the first to read.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,

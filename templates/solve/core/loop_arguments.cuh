@@ -1,4 +1,4 @@
-// What the kernels of solve/core/loop.cu take, for the host and the device.
+// Arguments of the kernels in solve/core/loop.cu, for host and device.
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
   MBK_POINTER(const mbi_solve_memory) m;

@@ -3,7 +3,7 @@
 #include "solve/core/solver.h"
 
 /* Recorded graphs: iterations are captured once as a CUDA graph and replayed, so that the host
- * no longer pays for each launch. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * does not launch each kernel again. With conditional nodes (CUDA 12.4) the loop itself runs on
  * the GPU until the solver stops or the next convergence check is due. Otherwise the host
  * launches the graph as often as the round needs. Without graphs, kernels are launched one by
  * one. Recording takes as long as some iterations, so the first ones run while it goes on. */
@@ -11,8 +11,8 @@
 #define MBI_CAPTURE_RELAXED 2         /* CUstreamCaptureMode: other threads may make any call */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
 #define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
-#define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
-  1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+/* CU_GRAPH_COND_ASSIGN_DEFAULT: the condition gets its default at each launch of the graph. */
+#define MBI_GRAPH_ASSIGN_DEFAULT 1
 
 /* Creates the solver's stream, which is ordered with the default stream. On failure the solver
  * uses the default stream, and nothing is recorded. */
@@ -51,21 +51,17 @@ static int mbi_recorded_loop_calls(const merbit_solver *solver) {
   return solver->gpu.loop_calls > 0 ? solver->gpu.loop_calls : MBI_RECORDED_LOOP;
 }
 
-/* Enqueues iterations, each with its place in the sequence (gpu.place, gpu.followed). */
+/* Enqueues iterations that belong together. */
 static merbit_status mbi_recorded_enqueue(merbit_solver *solver, int iterations) {
-  merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < iterations && status == MERBIT_OK; i++) {
-    solver->gpu.place = i;
-    solver->gpu.followed = i + 1 < iterations;
-    status = solver->method->iterate(solver);
+  for (i = 0; i < iterations; i++) {
+    MBI_TRY(solver->method->iterate(solver, i, iterations));
   }
-  solver->gpu.place = solver->gpu.followed = 0;
-  return status;
+  return MERBIT_OK;
 }
 
-/* Enqueues iterations to the stream, which is being captured. With `loop_handle` the node that
- * decides whether the loop goes on comes last. */
+/* Enqueues iterations to the stream, which is being captured. If `loop_handle` is not NULL, the
+ * node that decides whether the loop continues comes last. */
 static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
                                          void *loop_handle) {
   merbit_status status = mbi_recorded_enqueue(solver, iterations);
@@ -82,70 +78,60 @@ static merbit_status mbi_recorded_record(merbit_solver *solver, int iterations,
   return status;
 }
 
-/* Records the loop as a graph. The caller destroys *graph, after a failure too. */
+/* Makes the kernel that ends the loop of a recorded graph. */
+static merbit_status mbi_recorded_loop_program(merbit_solver *solver) {
+  mbi_preamble preamble;
+  memset(&preamble, 0, sizeof preamble);
+  MBI_TRY(mbi_program_create(solver->context, "solve/core/loop.cu", &preamble,
+                             &solver->gpu.loop_program));
+  return mbi_program_kernel(solver->context, &solver->gpu.loop_program, "mbk_solve_loop",
+                            &solver->gpu.loop);
+}
+
+/* Records the loop as a graph. The caller destroys *graph, on failure too. */
 static merbit_status mbi_recorded_make_loop(merbit_solver *solver, void **graph) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  mbi_preamble preamble;
   mbi_graph_node node;
   uint64_t handle = 0;
   void *added = NULL, *body = NULL, *ended = NULL;
-  merbit_status status;
-  memset(&preamble, 0, sizeof preamble);
-  status =
-      mbi_program_create(context, "solve/core/loop.cu", &preamble, &solver->gpu.loop_program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &solver->gpu.loop_program, "mbk_solve_loop",
-                                &solver->gpu.loop);
+  merbit_status status, end;
+  status = mbi_recorded_loop_program(solver);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY) {
+    mbi_error_clear(context, solver->gpu.why, sizeof solver->gpu.why);
   }
-  if (status != MERBIT_OK) {
-    if (status != MERBIT_OUT_OF_MEMORY) {
-      mbi_error_clear(context, solver->gpu.why, sizeof solver->gpu.why);
-    }
-    return status;
-  }
+  MBI_TRY(status);
   status = mbi_recorded_answer(solver, driver->graph_create(graph, 0));
   if (status != MERBIT_OK) {
     *graph = NULL;
     return status;
   }
-  status = mbi_recorded_answer(
+  MBI_TRY(mbi_recorded_answer(
       solver, driver->graph_conditional_create(&handle, *graph, context->device.cuda_context, 1,
-                                               MBI_GRAPH_ASSIGN_DEFAULT));
+                                               MBI_GRAPH_ASSIGN_DEFAULT)));
   memset(&node, 0, sizeof node);
   node.type = MBI_GRAPH_NODE_CONDITIONAL;
   node.handle = handle;
   node.kind = MBI_GRAPH_WHILE;
   node.size = 1;
   node.context = context->device.cuda_context;
-  if (status == MERBIT_OK) {
-    status = mbi_recorded_answer(solver,
-                                 driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
-  }
-  if (status == MERBIT_OK) {
-    body = node.graphs[0]; /* the driver's */
-    status = mbi_recorded_answer(
-        solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
-                                                      MBI_CAPTURE_RELAXED));
-  }
-  if (status == MERBIT_OK) {
-    merbit_status end;
-    status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
-    end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
-    status = status == MERBIT_OK ? end : status;
-  }
-  return status;
+  MBI_TRY(mbi_recorded_answer(solver,
+                              driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node)));
+  body = node.graphs[0]; /* belongs to the driver */
+  MBI_TRY(mbi_recorded_answer(
+      solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
+                                                    MBI_CAPTURE_RELAXED)));
+  status = mbi_recorded_record(solver, mbi_recorded_loop_calls(solver), &handle);
+  end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
+  return status == MERBIT_OK ? end : status;
 }
 
-/* Records iterations as a graph that the host launches again and again. */
+/* Records iterations as a graph that the host launches repeatedly. */
 static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
-  merbit_status end,
-      status = mbi_recorded_answer(
-          solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED));
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status end, status;
+  MBI_TRY(mbi_recorded_answer(
+      solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED)));
   status = mbi_recorded_record(solver, MBI_RECORDED_PLAIN, NULL);
   end = mbi_recorded_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
   if (end != MERBIT_OK) {
@@ -192,7 +178,7 @@ static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
     solver->gpu.loops = status == MERBIT_OK;
   }
   if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
-    return status; /* without host memory the other way fails too */
+    return status; /* without host memory a plain graph fails too */
   }
   return mbi_recorded_make(solver, 0);
 }
@@ -245,8 +231,8 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   }
 }
 
-/* If the driver refuses a cooperative launch, restarts from the current x with separate
- * kernels. */
+/* Restarts from the current x with separate kernels, if the driver refuses a cooperative
+ * launch. */
 static merbit_status mbi_recorded_restart_unfused(merbit_solver *solver, int iterations) {
   mbi_error_clear(solver->context, solver->gpu.why, sizeof solver->gpu.why);
   mbi_log(solver->context, "a solver's steps are launched one by one: %s", solver->gpu.why);
@@ -268,7 +254,8 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
   }
   MBI_TRY(status);
   MBI_TRY(mbi_recorded_create(solver));
-  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) { /* which was meant for a loop */
+  /* A loop would have taken them all. */
+  if (!solver->gpu.loops && *span > MBI_SOLVE_ROUND_FIRST) {
     *span = MBI_SOLVE_ROUND_FIRST;
   }
   *span -= first;
@@ -278,36 +265,36 @@ static merbit_status mbi_recorded_begin(merbit_solver *solver, int *span) {
 /* Launches the recorded graph for `span` iterations. */
 static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   merbit_context *context = solver->context;
-  merbit_status status = MERBIT_OK;
   int i;
-  for (i = 0; i < span && status == MERBIT_OK; i += MBI_RECORDED_PLAIN) {
-    status = mbi_device_check(
+  for (i = 0; i < span; i += MBI_RECORDED_PLAIN) {
+    MBI_TRY(mbi_device_check(
         context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
-        "cuGraphLaunch", "launching recorded iterations");
+        "cuGraphLaunch", "launching recorded iterations"));
     if (solver->gpu.loops) {
       break;
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Enqueues a round of iterations on the GPU, where it ends at state.check_at or when the solver
- * stops. On the CPU runs them. */
+/* Enqueues a round of iterations on the GPU; it ends at state.check_at or when the solver
+ * stops. On the CPU, runs them. */
 MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
-  merbit_status status =
-      mbi_recorded_wanted(solver) ? mbi_recorded_begin(solver, &span) : MERBIT_OK;
   int i;
-  if (status == MERBIT_OK && solver->gpu.graph != NULL) {
+  if (mbi_recorded_wanted(solver)) {
+    MBI_TRY(mbi_recorded_begin(solver, &span));
+  }
+  if (solver->gpu.graph != NULL) {
     return mbi_recorded_launch(solver, span);
   }
-  for (i = 0; i < span && status == MERBIT_OK; i++) {
+  for (i = 0; i < span; i++) {
     if (!mbi_solve_on_gpu(solver) &&
         (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
          (i > 0 && mbi_seconds() - start > MBI_SOLVE_ROUND_SECONDS))) {
       break;
     }
-    status = solver->method->iterate(solver);
+    MBI_TRY(solver->method->iterate(solver, 0, 1));
   }
-  return status;
+  return MERBIT_OK;
 }

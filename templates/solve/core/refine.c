@@ -6,10 +6,11 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* Iterative refinement: residuals are computed in f64, and a solver of the same method in f32,
+/* Iterative refinement: residuals are computed in f64. A solver of the same method in f32,
  * whose products and vectors move half the bytes, finds the corrections. */
-#define MBI_REFINE_TOLERANCE                                                                   \
-  1e-4 /* of a correction: f32 reaches it unless A is very ill-conditioned */
+
+/* The tolerance of a correction. f32 reaches it unless A is very ill-conditioned. */
+#define MBI_REFINE_TOLERANCE 1e-4
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -51,15 +52,29 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
   return MERBIT_OK;
 }
 
+/* Rounds `count` values in GPU memory to solver->single_there, and waits. */
+static merbit_status mbi_refine_shorten(merbit_solver *solver, const mbi_program *program,
+                                        mbi_devptr values, uint64_t count) {
+  merbit_context *context = solver->context;
+  void *kernel = NULL;
+  mbk_forms_shorten_arguments arguments;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_forms_shorten", &kernel));
+  arguments.values = values;
+  arguments.nnz = count;
+  arguments.wide = 1;
+  arguments.half = 0;
+  arguments.shorter = solver->single_there;
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count), 256,
+                            0, NULL, &arguments));
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Rounds values in GPU memory to f32, into solver->single_there. The CUDA context must be
- * current. A value that f32 does not hold becomes infinite, which mbi_refine_holds finds. */
+ * current. A value that f32 cannot represent becomes infinite; mbi_refine_holds finds it. */
 static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr values) {
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
-  uint64_t count = (uint64_t)mbi_view_values(view);
-  uint32_t wide = 1, half = 0;
-  void *kernel = NULL;
-  mbk_forms_shorten_arguments arguments;
+  const uint64_t count = (uint64_t)mbi_view_values(view);
   mbi_program program;
   merbit_status status;
   if (solver->single_there == 0) {
@@ -68,25 +83,13 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   }
   MBI_TRY(
       mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  status = mbi_program_kernel(context, &program, "mbk_forms_shorten", &kernel);
-  if (status == MERBIT_OK) {
-    arguments.values = values;
-    arguments.nnz = count;
-    arguments.wide = wide;
-    arguments.half = half;
-    arguments.shorter = solver->single_there;
-    status = mbi_device_launch(context, kernel, "mbk_forms_shorten", mbi_values_blocks(count),
-                               256, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  status = mbi_refine_shorten(solver, &program, values, count);
   mbi_program_destroy(context, &program);
   return status;
 }
 
 /* Rounds the values to f32. `memory` says where they are; DEFAULT means where the matrix is.
- * *rounded points to the solver's own array there, and is NULL for a pattern. */
+ * *rounded points to the solver's own array in the same memory, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **rounded) {
   const int there =
@@ -102,16 +105,15 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
     *rounded = solver->single_values;
     return status;
   }
-  status = mbi_device_enter(solver->context);
-  if (status == MERBIT_OK) {
-    status = mbi_refine_round_there(solver, mbi_device_address(values));
-    mbi_device_leave(solver->context);
-  }
+  MBI_TRY(mbi_device_enter(solver->context));
+  status = mbi_refine_round_there(solver, mbi_device_address(values));
+  mbi_device_leave(solver->context);
   *rounded = mbi_device_pointer(solver->single_there);
   return status;
 }
 
-/* Fails if f32 does not hold a value that the GPU has rounded: then the norm is not finite. */
+/* Fails if the GPU has rounded a value that f32 cannot represent. The norm is then not
+ * finite. */
 MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK
@@ -134,13 +136,13 @@ MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_vie
   return mbi_refine_round(solver, solver->view.values, view->memory, &view->values);
 }
 
-/* Lets the steps of refinement reach b and x of the solver of corrections. */
+/* Gives the steps of refinement access to b and x of the solver of corrections. */
 static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* Computes b - A x and reads the state: the convergence check. */
+/* Computes b - A x and reads the state, for a convergence check. */
 static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(mbi_solve_residual(solver, x_zero));
   if (!mbi_solve_on_gpu(solver)) {
@@ -231,7 +233,8 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   }
 }
 
-/* The steps between two corrections. Refinement has no iterations of its own. */
+/* The method of refinement: the steps between two corrections. It has no iterations of its
+ * own. */
 MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
     "refinement",
     "solve/core/refine.cu",

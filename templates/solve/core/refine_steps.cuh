@@ -4,7 +4,7 @@
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-// b' = (b - A x) / ||b - A x||, which f32 can hold
+// Computes b' = (b - A x) / ||b - A x||, which f32 can represent.
 MBS_BEFORE(refine_down) {
   c->scalar[0] = sqrt(c->ww);
   return 0;
@@ -16,7 +16,7 @@ MBS_ELEMENT(refine_down) {
 MBS_NOTHING_AFTER(refine_down)
 MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-// x += ||b - A x|| x'
+// Computes x += ||b - A x|| x'.
 MBS_BEFORE(refine_up) {
   c->scalar[0] = sqrt(c->ww);
   return 0;

@@ -3,8 +3,8 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 
-/* Steps, products and preconditioners of a solver. The GPU gets them enqueued; the CPU computes
- * at once. */
+/* Steps, products and preconditioners of a solver. Work for the GPU is enqueued; the CPU
+ * computes at once. */
 
 /* Runs the step at `index` of the method's table. */
 MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
@@ -26,12 +26,12 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 }
 
 /* Launches the fused vector kernel at `index` of the method's list: all steps from one product
- * to the next, and the sums of the product before. Needs solver->gpu.fused_blocks > 0. */
+ * to the next, and the sums of the previous product. solver->gpu.fused_blocks must be
+ * positive. */
 MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
-  int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
-  arguments.n = n;
+  arguments.n = solver->n;
   arguments.m = mbi_device_address(solver->memory);
   arguments.partials = mbi_device_address(solver->partials);
   return mbi_device_launch_some(solver->context, solver->gpu.fused[index],
@@ -49,15 +49,15 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
                            NULL, sums, skip, solver->gpu.stream);
 }
 
-/* Computes v[to] = A v[from], also after the solver has stopped. */
+/* Computes v[to] = A v[from], even if the solver has stopped. */
 MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
                                                  NULL, solver->v.at[to], solver->gpu.stream)
                                    : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-/* Computes v[to] = A v[from] for a fused kernel; nothing once the solver has stopped. Needs
- * method->sums > 0. */
+/* Computes v[to] = A v[from] for a fused kernel, or nothing once the solver has stopped.
+ * method->sums must be positive. */
 MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
                                                             int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
@@ -154,7 +154,8 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return mbi_solve_find_fused(solver);
 }
 
-/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. Needs MBI_PRE_SEPARATE. */
+/* Applies the preconditioner as a step of its own: v[z] = M^-1 v[r]. v.pre must be
+ * MBI_PRE_SEPARATE. */
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {

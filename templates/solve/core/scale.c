@@ -5,12 +5,12 @@
 
 /* Scaling, for numbers whose squares would overflow or vanish. A matrix whose norm, or a
  * right-hand side whose largest entry, is too far from 1 is multiplied by a power of two, which
- * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Scaled numbers
- * pass through host memory on either side. */
+ * rounds nothing: (2^s A) (2^(t - s) x) = 2^t b. Other systems are not scaled. Numbers are
+ * scaled in host memory, also for a solver on the GPU. */
 #define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
 #define MBI_SCALE_RANGE_F32 50 /* the same for f32, and for refinement */
-#define MBI_SCALE_FULL_PRECISION                                                               \
-  1e6 /* times the least normal number: from here on x has all its bits */
+/* Numbers above this multiple of the least normal number have all their bits. */
+#define MBI_SCALE_FULL_PRECISION 1e6
 
 /* Returns whether `size` is outside of 2^-reach to 2^reach. */
 static int mbi_scale_is_extreme(double size, int reach) {
@@ -25,7 +25,7 @@ MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
                                                                        : MBI_SCALE_RANGE);
 }
 
-/* Computes `to` = 2^exponent `from`, which may be the same array. */
+/* Computes `to` = 2^exponent `from`; both may be the same array. */
 static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
                               void *to) {
   int64_t k;
@@ -46,11 +46,9 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   if (exponent == 0) {
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
-                              "a scaled vector", &copy);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
-  }
+  MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+                             "a scaled vector", &copy));
+  status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
   if (status == MERBIT_OK) {
     mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
     status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
@@ -59,7 +57,7 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-/* Returns the exponent e for which 2^e times the solver's x is the caller's. */
+/* Returns the exponent e for which 2^e times the solver's x is the caller's x. */
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
@@ -76,8 +74,9 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
 /* ---- The matrix -------------------------------------------------------------------------- */
 
 /* Returns whether the matrix may have to be scaled. `made` is the status of making the solver
- * with the values as they are. A solver of corrections never scales: the solver that refines
- * does it for both. Nor does one with a callback, whose M^-1 is made for A as it is. */
+ * with unscaled values. A solver of corrections never scales: the solver that it belongs to
+ * does it for both. A solver with a callback does not scale either, because the callback's M
+ * belongs to A. */
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
   const int reach =
       solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
@@ -90,7 +89,7 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
 }
 
 /* Returns the exponent that brings the largest of `count` values near 1. Returns 0 if it is
- * near already, if a value is not finite, or if the smallest value would be lost. */
+ * already near 1, if a value is not finite, or if the smallest value would be lost. */
 static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = single || solver->desc.refine;
@@ -107,13 +106,13 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
     least = size > 0 && size < least ? size : least;
   }
   if (!mbi_scale_is_extreme(most, (narrow ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE) / 2)) {
-    return 0; /* half of the range: a norm may be larger than the values */
+    return 0; /* half of the range, because a norm may be larger than the values */
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-/* Scales values into memory of the solver and points *scaled there; NULL if they need no
+/* Scales values into memory of the solver and sets *scaled to it, or to NULL if they need no
  * scaling. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
  * context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,

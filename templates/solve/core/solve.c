@@ -66,7 +66,8 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
                                : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
-/* Solves, once more with a scaled b if it has to be. The CUDA context must be current. */
+/* Solves. If b must be scaled, solves once more with a scaled b. The CUDA context must be
+ * current. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
   int stop = MBI_SOLVE_ON;

@@ -4,7 +4,7 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 
-/* Solvers: checks of a description, and what is made once for many solves. */
+/* Solvers: checks of a description, and the parts that many solves share. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
                                               const merbit_solver_desc *desc) {
@@ -118,12 +118,12 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
   return mbi_solver_check_numbers(context, desc);
 }
 
-/* ---- Made once for many solves ----------------------------------------------------------- */
+/* ---- Parts that many solves share -------------------------------------------------------- */
 
-/* Returns whether to multiply in the order of reverse Cuthill-McKee; vectors are then permuted
- * once for each solve. Finding the order takes as long as some thousands of products. It pays
- * only for many solves, and only if x is too large for caches. Blocks and callbacks need the
- * order of the caller. */
+/* Returns whether to multiply in reverse Cuthill-McKee order; vectors are then permuted once
+ * per solve. Finding the order takes as long as some thousands of products. It pays only for
+ * many solves, and only if x is too large for the caches. Blocks and callbacks need the
+ * caller's order. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -134,7 +134,7 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-/* Returns whether this solver itself runs CG, and not refinement or Lanczos. */
+/* Returns whether this solver itself runs CG, and neither refinement nor Lanczos. */
 static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
@@ -150,6 +150,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   making.unsynchronised = making.interleaved = 1;
   making.checked = mbi_setup_on_gpu(solver, &solver->view) ? mbi_setup_when_checked : NULL;
   making.maker = solver;
+  making.arena = &solver->gpu.arena;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -165,10 +166,10 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-/* Releases all that mbi_solver_make has made, so that it can be called again. */
+/* Releases everything that mbi_solver_make has made, so that it can be called again. */
 static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
-  if (solver->inner != NULL) { /* both share its stream, on which nothing is left to do then */
+  if (solver->inner != NULL) { /* both share its stream, on which no work is pending any more */
     merbit_solver_destroy(solver->inner);
     solver->inner = NULL;
     solver->gpu.stream = NULL;
@@ -180,9 +181,8 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
   }
-  merbit_plan_destroy(solver->plan); /* some of its arrays lie in the arena */
+  merbit_plan_destroy(solver->plan); /* the plan has arrays in the arena */
   solver->plan = NULL;
-  (void)mbi_arena_close(context, &solver->gpu.arena);
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
@@ -207,7 +207,7 @@ MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
   }
 }
 
-/* Makes all that a solver has but its plan: stream, program, vectors, arena. */
+/* Makes all parts of a solver except its plan: stream, program, vectors, arena. */
 static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
@@ -241,23 +241,21 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
 
 /* Makes the solver on solver->side. On failure the caller runs mbi_solver_release_parts. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
-  merbit_status status = solver->desc.refine ? mbi_solver_make_inner(solver) : MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_space(solver);
+  merbit_status status;
+  if (solver->desc.refine) {
+    MBI_TRY(mbi_solver_make_inner(solver));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_make_plan(solver);
-  }
-  mbi_arena_shut(solver->context, &solver->gpu.arena);
-  MBI_TRY(status);
+  MBI_TRY(mbi_solver_make_space(solver));
+  MBI_TRY(mbi_solver_make_plan(solver));
+  solver->gpu.arena.open = 0;
   MBI_TRY(mbi_solver_enter(solver));
-  solver->bytes -= solver->gpu.arena.used; /* the plan counts them */
+  solver->bytes -= solver->gpu.arena.used; /* the plan counts these bytes */
   status = mbi_solver_setup(solver, &solver->view);
   mbi_solver_leave(solver);
   return status;
 }
 
-/* Makes the solver; once more with scaled values if the values are too far from 1. */
+/* Makes the solver. If the values are too far from 1, makes it once more with scaled values. */
 static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
@@ -286,7 +284,7 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
   if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    solver->side = MERBIT_SIDE_CPU; /* where nothing has to be released */
+    solver->side = MERBIT_SIDE_CPU; /* releasing on the CPU side needs no device */
     return mbi_fail(
         context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
@@ -363,8 +361,7 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-/* Creates a solver. `corrects` says that it is to find the corrections of a solver that
- * refines. */
+/* Creates a solver. `corrects` is 1 if it finds the corrections of another solver. */
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
                                        const merbit_solver_desc *desc, int corrects,
                                        merbit_solver **solver) {
@@ -420,8 +417,8 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-/* Gives new values, not scaled here, to the plan and the solver of corrections, and sets up the
- * norm and the preconditioner again. */
+/* Gives new values, which are not scaled here, to the plan and to the solver of corrections.
+ * Then computes the norm and the preconditioner again. */
 static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
                                            merbit_memory memory) {
   merbit_view view;

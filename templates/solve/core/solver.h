@@ -2,7 +2,8 @@
 #define MBI_SOLVER_H
 #include "spmv/choose/choose.h"
 
-/* What all files of the solvers share. merbit_solver_create is in solve/core/solver.c. */
+/* Declarations that all files of the solvers share. merbit_solver_create is in
+ * solve/core/solver.c. */
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
@@ -14,7 +15,7 @@
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-/* When a step is taken: solve/core/step_text.cuh, MBS_STEP. */
+/* The values of mbi_step_code.when: solve/core/step_text.cuh, MBS_STEP. */
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_UNTIL_CLOSED };
 
 /* The CPU's code of a step: solve/core/steps.c. `chunk` takes a mbi_step_call. */
@@ -45,20 +46,21 @@ typedef struct mbi_step {
 #define MBI_STEP_RESIDUAL 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_SOLVE_FUSED_KERNELS 2 /* the most fused kernels of a method */
-#define MBI_STEP_THREADS 768      /* of a thread block, at most: MBK_STEP_THREADS */
-#define MBI_STEP_RESIDENT 1       /* thread blocks of a multiprocessor: MBK_STEP_RESIDENT */
-#define MBI_SOLVER_PRODUCTS 1000  /* products per expected solve that a plan is chosen for */
-/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Skipping an iteration
- * after the last one costs 6 us, because its product does nothing. */
+#define MBI_STEP_THREADS 768      /* the most threads per thread block; MBK_STEP_THREADS */
+#define MBI_STEP_RESIDENT 1       /* thread blocks per multiprocessor; MBK_STEP_RESIDENT */
+/* Products per expected solve, for the choice of the plan's method. */
+#define MBI_SOLVER_PRODUCTS 1000
+/* Iterations of CG in one pass of a recorded loop. A pass costs 4 us. Each iteration after the
+ * last one costs 6 us, although its product does nothing. */
 #define MBI_CG_LOOP_ITERATIONS 16
-#define MBI_SOLVE_ROUND_SECONDS 0.1 /* that a round of iterations should take */
-#define MBI_SOLVE_BLOCK_MOST 32     /* rows of a block of BLOCK_JACOBI, at most */
+#define MBI_SOLVE_ROUND_SECONDS 0.1 /* the time that a round of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32     /* the most rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
 #define MBI_SOLVER_REORDER_SOLVES 60
-/* How a solve ends, if not by a merbit_stop. */
+/* Ends of a solve in addition to those of merbit_stop. */
 #define MBI_SOLVE_ON (-1)        /* it goes on */
 #define MBI_SOLVE_SCALE_RHS (-3) /* b must be scaled first */
-/* In solver->alias. */
+/* Values of solver->alias. */
 #define MBI_SOLVE_NONE (-1) /* the method has no such vector */
 #define MBI_SOLVE_OWN (-2)  /* the vector has memory of its own */
 
@@ -67,27 +69,30 @@ typedef struct mbi_step {
  * and replayed, so they must enqueue the same work each time. */
 typedef struct mbi_solve_method {
   const char *name;
-  const char *file;      /* of the kernels */
+  const char *file;      /* the file of the kernels */
   const mbi_step *steps; /* the first two are solve_residual and solve_blocks */
   int step_count;
-  int sums;     /* of a product: 0; 1: v'A u; 2: ||A u||^2 too. See mbi_solve_product_sums. */
-  int restarts; /* how many breakdowns may be answered by a restart from b - A x */
+  int sums;     /* sums that a product computes: 0: none; 1: v'A u; 2: also ||A u||^2
+                 * (mbi_solve_product_sums) */
+  int restarts; /* the most restarts from b - A x after breakdowns */
   /* Sets solver->alias for the vectors from MBI_AT_OWN on: MBI_SOLVE_NONE, MBI_SOLVE_OWN, or
    * the lower slot of the vector whose memory it shares. */
   void (*layout)(struct merbit_solver *solver);
   merbit_status (*start)(
       struct merbit_solver *solver); /* begins the recurrence; b - A x is in MBI_AT_W */
-  merbit_status (*iterate)(struct merbit_solver *solver); /* calls mbi_solve_count once */
+  /* Runs or enqueues one iteration, number `index` of `count` that are enqueued together. Calls
+   * mbi_solve_count once. */
+  merbit_status (*iterate)(struct merbit_solver *solver, int index, int count);
   const char *fused[MBI_SOLVE_FUSED_KERNELS]; /* names for mbi_solve_fused, or NULL */
 } mbi_solve_method;
 
-/* The setup on the GPU, while it runs: solve/precondition/setup_cuda.c. */
+/* The setup on the GPU while it runs: solve/precondition/setup_cuda.c. */
 typedef struct mbi_setup_gpu {
   mbi_program program;
   void *rows, *invert; /* CUfunction */
   mbi_devptr blocks, norms, bad;
-  int64_t grid; /* thread blocks, each of which leaves a norm; 0: nothing has begun */
-  void *stream; /* CUstream that waits for no other; NULL: the default stream */
+  int64_t grid; /* thread blocks, each of which writes a norm; 0: no setup has begun */
+  void *stream; /* CUstream that waits for no other stream; NULL: the default stream */
 } mbi_setup_gpu;
 
 typedef struct mbi_solve_gpu {
@@ -98,16 +103,14 @@ typedef struct mbi_solve_gpu {
   int fused_blocks; /* grid of fused kernels; 0: steps are launched one by one */
   int loop_calls;   /* calls of method->iterate in one pass of a recorded loop; 0:
                        MBI_RECORDED_LOOP */
-  int place,
-      followed; /* of the iteration being enqueued: its number, and whether another follows */
-  void *stream; /* CUstream; NULL: the default stream */
-  mbi_arena arena; /* behind the vectors, for small arrays of the plan */
+  void *stream;     /* CUstream; NULL: the default stream */
+  mbi_arena arena;  /* follows the vectors; holds small arrays of the plan */
   mbi_setup_gpu setup;
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
   void *graph;   /* CUgraphExec, the recorded graph; NULL: there is none */
-  int loops;     /* whether the graph loops on the GPU */
-  int tried;     /* recording has succeeded or is given up */
+  int loops;     /* 1: the graph loops on the GPU */
+  int tried;     /* 1: recording has succeeded or was given up */
   char why[384]; /* why nothing is recorded, if a call failed */
 } mbi_solve_gpu;
 
@@ -116,7 +119,7 @@ struct merbit_solver {
   merbit_solver_desc desc; /* defaults filled in */
   const mbi_solve_method *method;
   merbit_view view; /* borrowed, but its owner is kept alive */
-  merbit_type type; /* of vectors */
+  merbit_type type; /* of the vectors */
   int64_t n;
   merbit_plan *plan;
   merbit_side side;
@@ -124,11 +127,11 @@ struct merbit_solver {
   int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
   void *scaled;            /* those values in host memory, or NULL */
   mbi_devptr scaled_there; /* those values in GPU memory, or 0 */
-  int corrects;            /* whether this is the `inner` of another solver */
+  int corrects;            /* 1: this is the `inner` of another solver */
   mbi_solve_vectors v;
-  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector that has not n elements; else 0 */
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* bytes of a vector whose length is not n; else 0 */
   int kept;                            /* Lanczos: the most vectors kept at a restart */
-  int alias[MBI_SOLVE_VECTORS];        /* see mbi_solve_method.layout */
+  int alias[MBI_SOLVE_VECTORS];        /* as mbi_solve_method.layout sets it */
   void *space;                         /* on the solver's side: vectors, scalars, arena */
   mbi_solve_memory *memory;            /* scalars, in `space` */
   double *partials;
@@ -136,14 +139,14 @@ struct merbit_solver {
   struct merbit_solver
       *inner;              /* the solver of corrections in f32, or NULL: solve/core/refine.c */
   void *single_values;     /* values of its matrix in host memory, or NULL */
-  mbi_devptr single_there; /* and in GPU memory, or 0 */
+  mbi_devptr single_there; /* those values in GPU memory, or 0 */
   uint64_t bytes;          /* of space */
   double prepare_seconds;
-  char reason[384]; /* why the CPU was taken */
-  /* The solve that runs: */
+  char reason[384]; /* why the CPU was chosen */
+  /* The current solve: */
   mbi_solve_memory seen; /* CUDA: the state at the last convergence check */
   double *history;
-  int history_size, history_count; /* entries; the last iteration that is noted, or -1 */
+  int history_size, history_count; /* entries; the last iteration that was recorded, or -1 */
   int restarts, synchronizations;
   int breakdowns,
       tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
@@ -156,11 +159,11 @@ struct merbit_solver {
 
 #define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
 #define MBI_RECORDED_PLAIN 10 /* iterations in a graph that the host launches repeatedly */
-#define MBI_SOLVE_ROUND_FIRST                                                                  \
-  100 /* iterations of the first round; a loop that ends by itself gets twice as many or more  \
-       */
+/* Iterations of the first round. A recorded loop, which ends by itself, gets at least twice as
+ * many. */
+#define MBI_SOLVE_ROUND_FIRST 100
 
-#define MBI_SOLVE_ROUND_LEAST 50 /* iterations of any round, at least */
+#define MBI_SOLVE_ROUND_LEAST 50 /* the least number of iterations of a round */
 
 #ifdef MBI_SEPARATE
 extern const mbi_step_code mbi_solve_residual_code_f64, mbi_solve_residual_code_f32;

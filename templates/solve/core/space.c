@@ -43,7 +43,7 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
                            solver->gpu.stream);
   }
-  if (bytes > 0) { /* else there may be no memory */
+  if (bytes > 0) { /* with 0 bytes there may be no memory */
     memset(memory, 0, bytes);
   }
   return MERBIT_OK;
@@ -54,7 +54,7 @@ MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* Copies from host memory to the solver's side; complete on return. */
+/* Copies from host memory to the solver's side. The copy is complete on return. */
 MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
                                             const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -64,7 +64,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-/* Copies from the solver's side to host memory, after all that was enqueued. */
+/* Copies from the solver's side to host memory, after all enqueued work. */
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
@@ -79,7 +79,7 @@ MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* Copies a vector of the caller into the one at `slot`, in the plan's order. MBI_AT_W is
+/* Copies a vector of the caller into the one at `slot`, in the plan's order. Uses MBI_AT_W as
  * scratch. */
 MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
                                              const void *source) {
@@ -94,7 +94,8 @@ MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
              : MERBIT_OK;
 }
 
-/* Copies the vector at `slot` to the caller, in the caller's order; complete on return. */
+/* Copies the vector at `slot` to the caller, in the caller's order. The copy is complete on
+ * return. */
 MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
@@ -107,12 +108,12 @@ MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, v
               : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-/* Returns the threads of a thread block of a step: whole warps. */
+/* Returns the threads per thread block of a step: whole warps. */
 MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-/* Returns the thread blocks of a step: no more than are resident at once. */
+/* Returns the number of thread blocks of a step: no more than are resident at once. */
 MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
@@ -136,8 +137,8 @@ MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
-/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes.
- */
+/* Divides the memory at `space` among vectors and scalars, on either side. Returns the bytes
+ * used. */
 static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
@@ -164,15 +165,15 @@ static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
   return used;
 }
 
-/* Returns the bytes of the arena behind the vectors. The plan allocates its small arrays there:
- * row ends, carries, orders of rows. A separate allocation would take as long as an iteration.
- */
+/* Returns the bytes of the arena after the vectors. The plan allocates its small arrays there:
+ * row ends, carries, orders of rows. A separate allocation would take as long as an
+ * iteration. */
 static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-/* Allocates vectors and scalars and opens the arena: until it is closed, device allocations of
- * the context come from there. On failure the caller runs mbi_solve_release_memory. */
+/* Allocates vectors and scalars, and opens the arena for the plan. On failure the caller runs
+ * mbi_solve_release_memory. */
 MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
@@ -182,20 +183,20 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
   MBI_TRY(mbi_solve_zero(solver, solver->memory, sizeof *solver->memory));
   if (arena > 0) {
-    mbi_arena_open(solver->context, &solver->gpu.arena,
-                   mbi_device_address(solver->space) + bytes, arena);
+    mbi_arena_open(&solver->gpu.arena, mbi_device_address(solver->space) + bytes, arena);
   }
-  if (solver->gpu.fused_blocks > 0) { /* marks count from 1 */
+  if (solver->gpu.fused_blocks > 0) { /* zero marks no exchange: marks count from 1 */
     MBI_TRY(mbi_solve_zero(solver, solver->v.posts, (size_t)mbi_solve_post_bytes(solver)));
   }
   if (solver->gpu.fused_blocks > 0 &&
-      solver->desc.method == MERBIT_SOLVER_CG) { /* products after the last iteration read p */
+      /* Products after the last iteration read old p. */
+      solver->desc.method == MERBIT_SOLVER_CG) {
     const char *from = (const char *)solver->v.at[MBI_CG_OLD_P];
     const char *last = (const char *)solver->v.at[MBI_CG_OLDEST_P];
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_CG_OLD_P],
                            (size_t)(last - from) + mbi_solve_bytes(solver)));
   }
-  if (solver->v.basis > 0) { /* the host reads all of it, used or not */
+  if (solver->v.basis > 0) { /* the host reads all of it, also unused parts */
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_ARNOLDI_SMALL],
                            (size_t)solver->bytes_at[MBI_ARNOLDI_SMALL]));
   }

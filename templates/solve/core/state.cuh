@@ -1,17 +1,17 @@
-// The state that the steps of a solver share, for the CPU and the GPU: both compile this file.
-// Scalars lie in memory of the side that computes, where steps read and write them, so that no
-// number passes through the host. The including file defines MBS_FUNCTION.
+// The state that the steps of a solver share. CPU and GPU both compile this file. Scalars lie
+// in the memory of the side that computes, where steps read and write them, so that no number
+// passes through the host. The including file defines MBS_FUNCTION.
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 16
 #define MBI_STEP_SHARED 2048 // bytes of shared memory of a step on the GPU
-#define MBI_SOLVE_SUMS 5     // sums and maxima of a step, at most
-#define MBI_FUSED_SUMS 4     // sums of a stage of a fused kernel, at most
-#define MBI_WIDE_GROUP 8     // of a step with many sums, a thread holds so many at a time
+#define MBI_SOLVE_SUMS 5     // the most sums and maxima of a step
+#define MBI_FUSED_SUMS 4     // the most sums of a stage of a fused kernel
+#define MBI_WIDE_GROUP 8     // sums that a thread holds at a time, in a step with many sums
 #define MBI_SOLVE_RING                                                                         \
   2048 // residuals kept; no more iterations pass between two convergence checks
 
-// state.stop: a merbit_stop that a step can find, or one of these. Products read it too and do
+// state.stop: a merbit_stop that a step can find, or one of these. Products read it and do
 // nothing unless it is 0.
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
@@ -20,23 +20,24 @@
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence has reached the goal; b - A x decides
 
-// state.why: what broke down; state.value is the number at fault.
+// state.why: the reason of a breakdown. state.value is the number at fault.
 #define MBI_WHY_NOTHING 0
 #define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// Reasons of single methods are from 16 on.
+// Reasons that belong to one method are from 16 on.
 
-// Slots of mbi_solve_vectors that every method has. A method's own begin at MBI_AT_OWN.
+// Slots of mbi_solve_vectors that every method has. Those of a single method begin at
+// MBI_AT_OWN.
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a convergence check
 #define MBI_AT_INVERSE 3 // inverse diagonal, or inverse blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
-// How z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or callback of
-// its own.
+// Places where z = M^-1 r is computed: within other steps (NONE, DIAGONAL), or by a step or
+// callback of its own.
 #define MBI_PRE_NONE 0
 #define MBI_PRE_DIAGONAL 1
 #define MBI_PRE_SEPARATE 2
@@ -45,34 +46,35 @@ typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
   long long n;        // rows
   int pre;            // a MBI_PRE
-  int block;          // rows of a block of the preconditioner; 0: none
-  int from, to;       // slots r and z of solve_blocks; of mbk_cg_fused see there
-  int basis;          // GMRES and Lanczos: vectors of a cycle
-  int lanczos;        // whether this is Lanczos
-  const double *dots; // parts of p'A p that the last product has left, or null
+  int block;          // rows per block of the preconditioner; 0: none
+  int from, to;       // slots r and z of solve_blocks; mbk_cg_fused uses them otherwise
+  int basis;          // GMRES and Lanczos: vectors per cycle
+  int lanczos;        // 1: the method is Lanczos
+  const double *dots; // parts of p'A p left by the last product, or null
   long long dot_count;
-  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes a block
+  unsigned long long *posts; // fused kernels: 2 MBI_FUSED_SUMS slots of 16 bytes per block
   long long stride;          // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
-  double scalar[MBI_SOLVE_SCALARS]; // the method's own
+  double scalar[MBI_SOLVE_SCALARS]; // the method's own scalars
   double product_sums[2];           // set by the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
   double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
-  double w_most, x_most, b_most;    // largest magnitudes of entries there
+  double w_most, x_most, b_most;    // largest magnitudes of entries at that check
   double value;
   int stop;
   int closed; // the iteration that set `stop` is complete; later ones change no vector
   int iterations, cap;
-  int check_at; // the iteration after which the host checks convergence: the loop ends there
+  int check_at; // the iteration after which the host checks convergence; a recorded loop ends
+                // there
   int why;
-  unsigned ticket; // thread blocks of a step that are done
-  unsigned turn;   // exchanges of sums between blocks of fused kernels so far
-  int copied;      // this is a thread block's copy, without a ring behind it
+  unsigned ticket; // number of thread blocks of a step that have finished
+  unsigned turn;   // number of exchanges of sums between blocks of fused kernels
+  int copied;      // 1: this is a thread block's copy, which has no ring
   int padding;
 } mbi_solve_state;
 
@@ -111,7 +113,7 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
   s->check_at = s->iterations + span;
 }
 
-// Notes ||r||^2 after an iteration or a start, and sets `stop` if it is low enough, not finite,
+// Records ||r||^2 after an iteration or a start. Sets `stop` if it is low enough or not finite,
 // or if no more iterations are allowed.
 MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
@@ -128,13 +130,13 @@ MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {
   }
 }
 
-// Ends an iteration, which left the residual `rr`.
+// Ends an iteration whose residual is `rr`.
 MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   m->state.iterations++;
   mbi_solve_note_residual(m, rr);
 }
 
-// Starts the recurrence from b - A x. The convergence check has left its square in ww.
+// Starts the recurrence from b - A x. The convergence check has left ||b - A x||^2 in ww.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
@@ -142,8 +144,8 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   mbi_solve_note_residual(m, m->state.ww);
 }
 
-// Returns the stop for MBS_BEFORE if `value` breaks the recurrence down. The solver stops
-// before vectors change.
+// Returns the stop for MBS_BEFORE if `value` makes the recurrence break down. The solver then
+// stops before vectors change.
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   c->why = why;
   c->value = value;

@@ -1,12 +1,13 @@
 // A step of a solver on the GPU: elementwise work over vectors, deterministic sums, and the
 // scalar part after them, in one launch. Steps are written in files named *steps.cuh, which the
-// CPU compiles too. solve/core/step_text.cuh says how.
+// CPU compiles too; solve/core/step_text.cuh says how.
 //
-// Each block adds up its rows by a tree of fixed shape. The last block to finish adds the parts
-// of all blocks in their order and runs the scalar part. The grid depends on n and the GPU
-// alone, so that runs agree bit for bit, and all of it is resident at once. A thread takes
-// MBK_STEP_ROWS rows at a time. It stores their results only when the loads of all of them are
-// issued: the compiler could not reorder them, because pointers may alias.
+// Each block adds up its rows by a tree of fixed shape. The last block to finish adds up the
+// parts of all blocks in their order and runs the scalar part. The grid depends only on n and
+// the GPU, so that runs agree bit for bit, and all its blocks are resident at once. A thread
+// takes MBK_STEP_ROWS rows at a time and stores their results only after it has issued the
+// loads of all of them. The compiler could not reorder loads and stores, because pointers may
+// alias.
 //
 // A fused vector kernel is several steps in one launch: solve/core/fused.cuh.
 #ifndef MBK_VECTOR
@@ -21,8 +22,8 @@
 #include "solve/core/state.cuh"
 
 #define MBK_STEP_THREADS 768
-#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32) // at most, as the threads
-#define MBK_STEP_RESIDENT 1                    // block of a multiprocessor
+#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32) // the most warps of a block
+#define MBK_STEP_RESIDENT 1                    // blocks per multiprocessor
 #define MBK_STEP_FULL 0xffffffffu
 
 #define MBS_VECTOR MBK_VECTOR
@@ -53,17 +54,17 @@
                            BEHIND>(s, backwards, ahead);                                       \
   }
 
-// Parameters of every kernel of a step. Launch: blocks of MBK_STEP_THREADS threads, or for
-// smaller n of as many whole warps as it needs; at most MBK_STEP_RESIDENT blocks per
-// multiprocessor, all resident; the grid depends on n and the GPU alone. Shared:
-// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
+// Launch of every kernel of a step: blocks of MBK_STEP_THREADS threads, or for smaller n of as
+// many whole warps as it needs; at most MBK_STEP_RESIDENT blocks per multiprocessor, all
+// resident; the grid depends only on n and the GPU. Shared: MBI_STEP_SHARED bytes. partials:
+// MBI_SOLVE_SUMS doubles per block.
 
 struct mbk_step_row { // the results of a row, before they are stored
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
-  mbk_u32 slots; // which of them: a bit for each
+  mbk_u32 slots; // a bit for each slot whose result is held
 };
 
-// Reduces sums and maxima over the warp, complete in lane 0. No maximum is below 0.
+// Reduces sums and maxima over the warp; complete in lane 0. Maxima are not negative.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {
 #pragma unroll
   for (int k = 0; k < ADDS + MAXES; k++) {
@@ -74,7 +75,7 @@ template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {
   }
 }
 
-// Reduces sums and maxima over the block, complete in thread 0.
+// Reduces sums and maxima over the block; complete in thread 0.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
   const int COUNT = ADDS + MAXES;
   const mbk_u32 warp = mbk_thread() / 32;
@@ -96,7 +97,8 @@ template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, dou
   mbk_block_sync();
 }
 
-// Returns whether this block is the last to finish. Then the parts of all others are visible.
+// Returns whether this block is the last to finish. If so, the parts of all other blocks are
+// visible.
 template <int COUNT>
 MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,
                               double *shared) {
@@ -115,7 +117,7 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
   return answer;
 }
 
-// Adds up this thread's share of the blocks' parts, which are visible.
+// Adds up this thread's share of the blocks' parts, which must be visible.
 template <int ADDS, int MAXES>
 MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
   const int COUNT = ADDS + MAXES;
@@ -129,7 +131,7 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
   }
 }
 
-// The rows of a thread: MBK_STEP_ROWS in each of `rounds` rounds, `stride` apart.
+// The rows of a thread: MBK_STEP_ROWS of them, `stride` apart, in each of `rounds` rounds.
 struct mbk_step_share {
   mbk_u32 count, stride, own, rounds;
 };
@@ -150,10 +152,10 @@ MBK_DEVICE mbk_u32 mbk_step_first(const mbk_step_share &share, mbk_u32 round, bo
 }
 
 // Runs a step on the rows of this thread, from the first to the last or `backwards`. Stages of
-// a fused kernel alternate, and so begin with what the stage before has left in the cache. If
-// fewer than MBK_STEP_ROWS rows are left, the first one is computed again in place of the
-// missing ones, without effect. PRE is v.pre as a constant, so that no branch separates the
-// loads, or -1.
+// a fused kernel alternate between the two, so that each begins with rows that the previous
+// stage has left in the cache. If fewer than MBK_STEP_ROWS rows are left, the first one is
+// computed again in place of the missing ones, without effect. PRE is v.pre as a constant, so
+// that no branch separates the loads, or -1.
 template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
           int ADDS, int MAXES, int PRE>
@@ -220,7 +222,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     return;
   }
   const int wrong = BEFORE(&c);
-  if (wrong != 0) { // in every block
+  if (wrong != 0) { // the same in every block
     if (first) {
       m->state.why = c.why;
       m->state.value = c.value;
@@ -250,7 +252,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
 #include "solve/core/step_arguments.cuh"
 
 // Prepares a round of iterations: mbi_solve_open. Launch: one thread.
-MBK_KERNEL mbk_solve_open(const mbk_solve_open_arguments a) {
+MBK_KERNEL mbk_solve_open(MBK_GRID_CONSTANT mbk_solve_open_arguments a) {
   mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);
 }
 

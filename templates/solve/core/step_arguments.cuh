@@ -1,11 +1,11 @@
-// What the kernels of solve/core/step.cuh take, for the host and the device.
+// Arguments of the kernels in solve/core/step.cuh, for host and device.
 typedef struct mbk_solve_open_arguments {
   MBK_POINTER(mbi_solve_memory) m;
   mbk_i32 how, span, cap;
   double tolerance, shrink, epsilon;
 } mbk_solve_open_arguments;
 
-// What every step and every fused kernel of a solver takes.
+// The arguments of every step and every fused kernel of a solver.
 typedef struct mbk_solve_step_arguments {
   mbi_solve_vectors v;
   mbk_i64 n;

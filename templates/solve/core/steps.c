@@ -2,7 +2,7 @@
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
-/* The steps that every solver has. */
+/* The steps that every solver has, for the CPU. */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #include "solve/core/check_steps.cuh"

@@ -3,7 +3,7 @@
 #include "solve/core/cpu_steps.h"
 
 /* Runs a step with many sums on the CPU, as mbk_wide_step of solve/core/wide.cuh does on the
- * GPU. The solver has not stopped. */
+ * GPU. The solver must not have stopped. */
 MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
                                const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
                                double *partials) {

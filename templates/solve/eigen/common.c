@@ -37,11 +37,8 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   void *host = NULL;
   double *numbers, square = 0;
   int64_t i;
-  merbit_status status =
-      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host));
   numbers = (double *)host;
   for (i = 0; i < n; i++) {
     numbers[i] = mbi_eigen_random(e);
@@ -60,21 +57,21 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
-/* Reads the solver's state into e->state: a convergence check. */
+/* Reads the solver's state into e->state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-/* Writes e->state, which the host has changed, to the solver, and lets it run on. */
+/* Writes e->state, which the host has changed, back to the solver, and lets it continue. */
 MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-/* Calls the progress callback after a convergence check; a nonzero answer stops the iteration.
- */
+/* Calls the progress callback after a convergence check; a nonzero answer stops the
+ * iteration. */
 MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,

@@ -4,9 +4,8 @@
 #include "solve/core/solver.h"
 #include "solve/eigen/eigen.h"
 
-/* merbit_eigen: checks of a description, the solver to compute with, residuals and the report.
- */
-#define MBI_EIGEN_BASIS 16 /* the default basis has so many vectors, and two for each pair */
+/* merbit_eigen: checks of a description, the solver that computes, residuals and the report. */
+#define MBI_EIGEN_BASIS 16 /* vectors of the default basis, to which two per pair are added */
 #define MBI_EIGEN_BASIS_MOST 256
 
 static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
@@ -72,7 +71,7 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
-/* Makes the solver that holds the vectors and multiplies. */
+/* Makes the solver that holds the vectors and computes products. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos",
@@ -113,7 +112,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
-  solver->desc.reorder = -1; /* vectors are returned in the order of the matrix */
+  solver->desc.reorder = -1; /* vectors are returned in the matrix's order */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;
@@ -125,23 +124,21 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
 static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
   const int64_t m = e->solver->desc.restart;
   void *memory = NULL;
-  merbit_status status = mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m,
-                                            sizeof(double), "small matrices", &memory);
-  if (status == MERBIT_OK) {
-    memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
-    e->memory = (double *)memory;
-    e->t = e->memory;
-    e->work = e->t + m * (m + 1);
-    e->s = e->work + m * (m + 1);
-    e->columns = e->s + m * (m + 1);
-    e->couple = e->columns + m * (m + 1);
-    e->estimate = e->couple + m;
-    e->order = (int *)(void *)(e->estimate + m);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m, sizeof(double),
+                             "small matrices", &memory));
+  memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
+  e->memory = (double *)memory;
+  e->t = e->memory;
+  e->work = e->t + m * (m + 1);
+  e->s = e->work + m * (m + 1);
+  e->columns = e->s + m * (m + 1);
+  e->couple = e->columns + m * (m + 1);
+  e->estimate = e->couple + m;
+  e->order = (int *)(void *)(e->estimate + m);
+  return MERBIT_OK;
 }
 
-/* Computes the residuals of the pairs found and returns values, residuals and vectors. */
+/* Computes the residuals of the pairs found, and returns values, residuals and vectors. */
 static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
                                      merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
@@ -224,28 +221,23 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
   }
 }
 
-/* Iterates and checks the pairs. Everything is made, and the CUDA context is current. */
+/* Iterates and checks the pairs. All parts must have been made, and the CUDA context must be
+ * current. */
 static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
                                    merbit_eigen_result *result) {
-  merbit_status status = mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1);
   int lacking;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_read_state(e);
-  }
-  if (status == MERBIT_OK) {
-    status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);
-  }
+  MBI_TRY(mbi_solve_prepare_round(e->solver, MBI_OPEN_BEGIN, 1));
+  MBI_TRY(mbi_eigen_read_state(e));
+  MBI_TRY(e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e));
   result->iterations = e->state.iterations;
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_check(e, values, (char *)vectors, result);
-  }
+  MBI_TRY(mbi_eigen_check(e, values, (char *)vectors, result));
   lacking = result->converged < e->desc.count;
   result->stop = e->stop == MERBIT_STOP_CONVERGED && lacking ? MERBIT_STOP_STAGNATED
                                                              : (merbit_stop)e->stop;
-  return status;
+  return MERBIT_OK;
 }
 
-/* Adds times, the plan, memory and the sentence to the report. */
+/* Adds times, the plan, memory and the description to the report. */
 static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
   merbit_solver *solver = e->solver;
   result->restarts = e->restarts;
@@ -277,11 +269,28 @@ static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *vi
   }
 }
 
-/* Makes a solver, iterates, reports and releases all. */
+/* Makes a solver, iterates and reports. The caller releases e->memory and e->solver. */
+static merbit_status mbi_eigen_solve(mbi_eigen *e, merbit_context *context,
+                                     const merbit_view *view, double *values, void *vectors,
+                                     merbit_eigen_result *result) {
+  const double start = mbi_seconds();
+  merbit_status status;
+  MBI_TRY(mbi_eigen_make_solver(e, context, view));
+  MBI_TRY(mbi_eigen_allocate(e));
+  MBI_TRY(mbi_solver_enter(e->solver));
+  result->prepare_seconds = mbi_seconds() - start;
+  e->solver->started = mbi_seconds();
+  status = mbi_eigen_run(e, values, vectors, result);
+  mbi_solver_leave(e->solver);
+  MBI_TRY(status);
+  mbi_eigen_finish(e, result);
+  return MERBIT_OK;
+}
+
+/* Computes and releases everything that it needs. */
 static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
                                        const merbit_eigen_desc *desc, double *values,
                                        void *vectors, merbit_eigen_result *result) {
-  const double start = mbi_seconds();
   mbi_eigen e;
   merbit_status status;
   memset(&e, 0, sizeof e);
@@ -290,22 +299,7 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
   e.stop = MBI_SOLVE_ON;
   e.row = -1;
   e.best = HUGE_VAL;
-  status = mbi_eigen_make_solver(&e, context, view);
-  if (status == MERBIT_OK) {
-    status = mbi_eigen_allocate(&e);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solver_enter(e.solver);
-  }
-  if (status == MERBIT_OK) {
-    result->prepare_seconds = mbi_seconds() - start;
-    e.solver->started = mbi_seconds();
-    status = mbi_eigen_run(&e, values, vectors, result);
-    mbi_solver_leave(e.solver);
-  }
-  if (status == MERBIT_OK) {
-    mbi_eigen_finish(&e, result);
-  }
+  status = mbi_eigen_solve(&e, context, view, values, vectors, result);
   if (e.solver != NULL) {
     mbi_release(context, e.memory);
     mbi_solver_free(e.solver);
@@ -335,7 +329,6 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
                                       void *vectors, merbit_eigen_result *result) {
   merbit_eigen_result answer;
   merbit_eigen_desc own;
-  merbit_status status;
   if (result != NULL) {
     memset(result, 0, sizeof *result);
   }
@@ -354,9 +347,9 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
   mbi_eigen_fill_desc(&own, view);
   MBI_TRY(mbi_eigen_check_desc(context, &own, view->rows));
   mbi_eigen_clear(&own, view, values, vectors, &answer);
-  status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
-  if (status == MERBIT_OK && result != NULL) {
+  MBI_TRY(mbi_eigen_compute(context, view, &own, values, vectors, &answer));
+  if (result != NULL) {
     *result = answer;
   }
-  return status;
+  return MERBIT_OK;
 }

@@ -3,7 +3,7 @@
 #include "solve/core/solver.h"
 
 /* Eigenpairs. Lanczos and the power method are methods of a solver, which holds the vectors and
- * multiplies. */
+ * computes products. */
 enum {
   MBI_EIGEN_PROJECT = 0,
   MBI_EIGEN_REPROJECT,
@@ -22,20 +22,20 @@ typedef struct mbi_eigen {
       state; /* as of the last convergence check, then as changed for the next round */
   uint64_t random;
   int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
-  int found;    /* pairs found, to be checked and returned */
-  double best;  /* residual or estimate when it last fell by a tenth */
-  int since;    /* the restart when that was; for the power method the iteration */
+  int found;    /* pairs found, which are to be checked and returned */
+  double best;  /* the residual or estimate when it last fell by a tenth */
+  int since;    /* when that was: the restart; for the power method the iteration */
   double scale; /* the largest magnitude of an eigenvalue so far */
-  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  /* Lanczos. Matrices are m x m for a basis of m vectors. */
   double *memory;
   double *t;        /* v_i'A v_j */
-  double *work;     /* a copy of t; in the end its diagonal holds the eigenvalues */
+  double *work;     /* a copy of t; at the end its diagonal holds the eigenvalues */
   double *s;        /* rows: eigenvectors of t */
-  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *columns;  /* columns as the solver computes them: m + 1 numbers each */
   double *couple;   /* after a rotation: t between each kept vector and the next one */
   double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
   int *order;       /* rows of s, the wanted ones first */
-  int done, size;   /* columns of t: before this cycle, and complete */
+  int done, size;   /* numbers of columns of t: before this cycle, and complete ones */
   int restarts;
   int row, column; /* of the first entry of t that is not symmetric; row -1: none */
   double value;    /* by how much t(row, column) differs from what symmetry requires */
@@ -53,12 +53,12 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate);
 MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience);
 /* solve/eigen/lanczos.c */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count);
 MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis);
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e);
 /* solve/eigen/power.c */
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver);
-MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver);
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count);
 MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e);
 #endif /* MBI_SEPARATE */
 

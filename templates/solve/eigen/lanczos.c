@@ -6,10 +6,11 @@
  * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host checks
  * convergence once per cycle, when the basis is full: it computes the eigenvalues of the small
  * matrix t. */
-#define MBI_LANCZOS_PATIENCE                                                                   \
-  50 /* restarts within which the largest estimate must fall by a tenth */
-#define MBI_LANCZOS_SYMMETRY                                                                   \
-  1e4 /* t may differ from a symmetric matrix by so many roundings of ||A|| */
+
+/* The number of restarts within which the largest estimate must fall by a tenth. */
+#define MBI_LANCZOS_PATIENCE 50
+/* The number of roundings of ||A|| by which t may differ from a symmetric matrix. */
+#define MBI_LANCZOS_SYMMETRY 1e4
 
 /* Asks for the basis, the vectors kept at a restart and the matrix that rotates the basis. */
 MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
@@ -24,20 +25,22 @@ MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* Orthogonalises w against the basis and adds it. */
+/* Orthogonalises w against the basis and adds it to the basis. */
 static merbit_status mbi_lanczos_join(merbit_solver *solver) {
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_PROJECT));
   MBI_TRY(mbi_solve_step(solver, MBI_EIGEN_REPROJECT));
   return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
-/* One iteration: w = A u for the newest vector u of the basis, and w joins the basis. */
-MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+/* Runs one iteration: w = A u for the newest vector u of the basis; w joins the basis. */
+MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   return mbi_lanczos_join(solver);
 }
 
-/* Adds a random vector to a basis of `size` vectors: at the start, and if the basis spans an
+/* Adds a random vector to a basis of `size` vectors, at the start or if the basis spans an
  * invariant subspace. */
 static merbit_status mbi_lanczos_add_random(mbi_eigen *e, int size) {
   MBI_TRY(mbi_eigen_random_vector(e, MBI_AT_W));
@@ -60,7 +63,7 @@ static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
   return MERBIT_OK;
 }
 
-/* Copies the new columns into t and remembers the first entry that contradicts symmetry. */
+/* Copies the new columns into t and remembers the first entry that violates symmetry. */
 static merbit_status mbi_lanczos_read_columns(mbi_eigen *e) {
   const int m = e->solver->v.basis;
   const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
@@ -129,8 +132,9 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* Rotates the basis: its first `to` vectors become those of the first `to` eigenvectors of t.
- * With `next` the newest vector follows them, and the basis can grow again. */
+/* Rotates the basis: its first `to` vectors become the combinations by the first `to`
+ * eigenvectors of t. With `next` the newest vector follows them, and the basis can grow
+ * again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
@@ -155,8 +159,8 @@ static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   return mbi_solve_step(solver, MBI_EIGEN_ROTATE);
 }
 
-/* Sets e->stop after a cycle. Estimates must reach half of the tolerance, which leaves the
- * other half for rounding errors. */
+/* Sets e->stop after a cycle. Estimates must reach half of the tolerance; the other half is
+ * left for rounding errors. */
 static void mbi_lanczos_decide(mbi_eigen *e) {
   const int wanted = e->desc.count;
   double worst = 0;
@@ -188,7 +192,7 @@ MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   return kept < basis ? kept : basis;
 }
 
-/* Iterates until e->stop is set. The first vectors of the basis are then those of the pairs. */
+/* Iterates until e->stop is set. The first vectors of the basis are then the eigenvectors. */
 MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
   MBI_TRY(mbi_lanczos_add_random(e, 0));

@@ -3,8 +3,9 @@
 
 /* The power method: the eigenvalue of largest magnitude, if one eigenvalue is larger than all
  * others. Saad, "Numerical Methods for Large Eigenvalue Problems", algorithm 4.1. */
-#define MBI_POWER_PATIENCE 1000 /* iterations within which the residual must fall by a tenth   \
-                                 */
+
+/* The number of iterations within which the residual must fall by a tenth. */
+#define MBI_POWER_PATIENCE 1000
 
 MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
@@ -16,8 +17,10 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-/* One iteration: w = A u, lambda = u'w, u = w / ||w||. */
-MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver) {
+/* Runs one iteration: w = A u, lambda = u'w, u = w / ||w||. */
+MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
+  (void)index;
+  (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
   MBI_TRY(mbi_solve_step(solver, MBI_POWER_MEASURE));
   return mbi_solve_step(solver, MBI_POWER_NORMALISE);

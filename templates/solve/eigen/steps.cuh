@@ -3,8 +3,8 @@
 // The power method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011),
 // section 4.1.
 
-// Rotates the basis: vector q becomes the combination by row q of S. The newest vector follows
-// them if MBI_EIGEN_NEXT is set.
+// Rotates the basis: vector q becomes the combination by row q of S. If MBI_EIGEN_NEXT is set,
+// the newest vector follows.
 MBS_NOTHING_BEFORE(eigen_rotate)
 MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
@@ -47,7 +47,7 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// lambda = u'w and ||w||, where w = A u
+// Computes lambda = u'w and ||w||, where w = A u.
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
@@ -64,7 +64,7 @@ MBS_AFTER(power_measure) {
 }
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-// ||w - lambda u||^2, and u = w / ||w||
+// Computes ||w - lambda u||^2 and u = w / ||w||.
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
   return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);

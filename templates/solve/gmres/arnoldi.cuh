@@ -1,6 +1,6 @@
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
-// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as
+// Linear Systems", 2nd ed. (2003), section 6.5.3. CPU and GPU both compile this file, as
 // solve/core/state.cuh.
 
 // Slots of vectors. Z and ZS exist only if the preconditioner is a step of its own.
@@ -12,12 +12,12 @@
 #define MBI_ARNOLDI_SMALL 8 // doubles: MBI_SMALL_*
 
 #define MBI_ARNOLDI_SIZE 0  // scalars: number of vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1 // number of vectors that the new one is made from
+#define MBI_ARNOLDI_WIDTH 1 // number of vectors that are combined into the new one
 #define MBI_ARNOLDI_CLOSE                                                                      \
   2 // whether the cycle ends: update x and make the first vector of the next
 #define MBI_ARNOLDI_WW 3     // ||A u||^2
 #define MBI_ARNOLDI_Q 4      // coefficient of w in the new vector
-#define MBI_ARNOLDI_BETA 5   // length of the new vector before it was normalised
+#define MBI_ARNOLDI_BETA 5   // length of the new vector before normalisation
 #define MBI_GMRES_BEGAN 6    // ||r|| at the start of the cycle
 #define MBI_GMRES_STALLS 7   // number of cycles in a row without progress
 #define MBI_GMRES_RESTARTS 8 // number of restarts in this solve
@@ -29,23 +29,25 @@
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
-#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
-#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
+#define MBI_SMALL_G 6 // the right-hand side of the small system; its last entry is ||r||
+// The first of the columns of the Hessenberg matrix, or of its factor R.
+#define MBI_SMALL_COLUMN 7
 
 // Eigenpairs. Slots of vectors: the rotated basis, and the matrix that rotates it.
 #define MBI_EIGEN_KEEP 9
-#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
-#define MBI_LANCZOS_FRESH 10 // scalars: whether w is a random vector of the host, not a product
+#define MBI_EIGEN_S 10       // doubles: row q makes vector q; during the check the eigenvalues
+#define MBI_LANCZOS_FRESH 10 // scalars: 1 if w is a random vector from the host, not a product
 #define MBI_EIGEN_FROM 6     // number of vectors before a rotation
-#define MBI_EIGEN_TO 7       // and after it
-#define MBI_EIGEN_NEXT 8     // whether vector MBI_EIGEN_FROM follows them
+#define MBI_EIGEN_TO 7       // number of vectors after it
+#define MBI_EIGEN_NEXT 8     // 1: vector MBI_EIGEN_FROM follows them
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
 #define MBI_WHY_ZERO 18      // power method: A u is zero
 
-#define MBI_GMRES_STALLED 0.9999 // a cycle that leaves more of ||r||^2 has made no progress
-#define MBI_GMRES_PATIENCE 3     // number of such cycles in a row that stop the solve
+// A cycle that leaves more than this part of ||r||^2 has made no progress.
+#define MBI_GMRES_STALLED 0.9999
+#define MBI_GMRES_PATIENCE 3 // number of such cycles in a row that end the solve
 
 #define MBI_WHY_SINGULAR                                                                       \
   16                       // GMRES: A maps the whole basis into its own span, and R is singular
@@ -62,7 +64,7 @@ MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
 }
 
 // Writes the last column of H to `column` and returns the entry below it, the length of the new
-// vector. The length comes by Pythagoras from the second pass, whose corrections are small:
+// vector. The length follows by Pythagoras from the second pass, whose corrections are small:
 // Smoktunowicz, Barlow, Langou, "A note on the error analysis of classical Gram-Schmidt"
 // (2006). A length within the rounding errors of A u counts as 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
@@ -83,7 +85,7 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
   return left <= least * least * whole ? 0 : sqrt(left); // NaN is passed on
 }
 
-// Sets the coefficients of the new vector, q w + sum of combine[k] v_k.
+// Sets the coefficients of the new vector: q w + the sum of combine[k] v_k.
 MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double below) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -101,9 +103,9 @@ MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors
   s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
 }
 
-// Applies the earlier rotations to a new column and then one that makes its last entry zero.
-// Returns the diagonal of R, or 0 if it is only rounding errors: then the column does not
-// count.
+// Applies the earlier rotations to a new column, then one that makes its last entry zero.
+// Returns the diagonal entry of R, or 0 if it consists of rounding errors, in which case the
+// column does not count.
 MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                      double *column, double below) {
   const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
@@ -144,9 +146,9 @@ MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
   }
 }
 
-// Ends a cycle of `used` columns: computes y, and the residual r = V Q'(g_used e_used) as a
-// combination of the basis and w. r becomes the first vector of the next cycle without a
-// product. Call it after mbi_arnoldi_extend.
+// Ends a cycle of `used` columns. Computes y, and the residual r = V Q'(g_used e_used) as a
+// combination of the basis and w, so that r becomes the first vector of the next cycle without
+// a product. Call it after mbi_arnoldi_extend.
 MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
   const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
   const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
@@ -160,7 +162,8 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
     below *= -d[k];
   }
   r[0] = below;
-  q = used == width ? r[width] : 0; // coefficient of the vector q w + sum of combine[k] v_k
+  q = used == width ? r[width] : 0; // the coefficient of w in the vector q w + sum of
+                                    // combine[k] v_k
   for (k = 0; k < width; k++) {
     combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
   }
@@ -181,7 +184,8 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
   return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
 }
 
-// The scalar part of a GMRES iteration, after the second pass with these sums.
+// Computes the scalar part of a GMRES iteration after the second pass; `sums` are those of that
+// pass.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                 const double *sums) {
   mbi_solve_state *s = &m->state;
@@ -199,7 +203,7 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   mbi_arnoldi_extend(s, v, below);
   mbi_solve_count(m, left * left);
   if (s->stop == MBI_SOLVE_NOT_FINITE) {
-    return; // x stays what it was
+    return; // x does not change
   }
   if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
     s->why = MBI_WHY_SINGULAR;
@@ -216,8 +220,9 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// The scalar part of a Lanczos iteration, after the second pass with these sums. All of H is
-// kept, though it should be tridiagonal, so that orthogonality need not be assumed.
+// Computes the scalar part of a Lanczos iteration after the second pass; `sums` are those of
+// that pass. Keeps all of H, although it should be tridiagonal, so that orthogonality need not
+// be assumed.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;

@@ -1,11 +1,11 @@
 // Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
 // Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
 // Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt, twice, in three
-// passes over the basis. The first computes h. The second subtracts h and computes the
+// passes over the basis. The first pass computes h. The second subtracts h and computes the
 // correction of h. The third subtracts the correction and makes the new vector. w = A u lies in
 // MBI_AT_W. solve/gmres/arnoldi.cuh has the scalar part.
 
-// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x
+// Line 1 of algorithm 9.5: v_0 = w / ||w||, where w = b - A x.
 MBS_BEFORE(arnoldi_start) {
   c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
   return 0;
@@ -29,7 +29,7 @@ MBS_AFTER(arnoldi_start) {
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-// Line 5: h_k = v_k'w, and ||w||^2
+// Line 5: h_k = v_k'w, and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_project) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -58,7 +58,7 @@ MBS_WIDE_AFTER(arnoldi_project) {
 }
 MBS_WIDE_STEP(arnoldi_project)
 
-// Lines 6 and 5 again: w -= sum of h_k v_k, then v_k'w and ||w||^2
+// Lines 6 and 5 again: w -= the sum of h_k v_k, then v_k'w and ||w||^2.
 MBS_WIDE_COUNT(arnoldi_reproject) {
   return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
 }
@@ -90,7 +90,7 @@ MBS_WIDE_AFTER(arnoldi_reproject) {
 }
 MBS_WIDE_STEP(arnoldi_reproject)
 
-// Line 8: the new vector. At the end of a cycle line 11: x += M^-1 V y.
+// Line 8: the new vector. At the end of a cycle also line 11: x += M^-1 V y.
 MBS_NOTHING_BEFORE(arnoldi_extend)
 MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];

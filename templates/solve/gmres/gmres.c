@@ -4,12 +4,12 @@
 #include "solve/core/cpu_steps.h"
 
 /* GMRES with a preconditioner on the right: Saad, "Iterative Methods for Sparse Linear
- * Systems", 2nd ed. (2003), algorithm 9.5, whose line numbers the comments below give. Line 4
- * to 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh.
- */
-#define MBI_GMRES_RESTART 30       /* iterations of a cycle, by default */
+ * Systems", 2nd ed. (2003), algorithm 9.5. The comments below give its line numbers. Lines 4 to
+ * 7 are classical Gram-Schmidt, twice. A restart needs no product: solve/gmres/arnoldi.cuh. */
+#define MBI_GMRES_RESTART 30       /* iterations per cycle, by default */
 #define MBI_GMRES_RESTART_MOST 512 /* one thread computes the scalars of a cycle */
-#define MBI_BASIS_ALIGNED 32 /* vectors of a basis lie a multiple of so many elements apart */
+/* Distances between vectors of a basis are multiples of so many elements. */
+#define MBI_BASIS_ALIGNED 32
 
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
@@ -60,15 +60,17 @@ static void mbi_gmres_layout(merbit_solver *solver) {
   mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
 }
 
-/* Line 1: v_1 = r / ||r||, where the convergence check has left r = b - A x in MBI_AT_W. */
+/* Runs line 1: v_1 = r / ||r||. The convergence check has left r = b - A x in MBI_AT_W. */
 static merbit_status mbi_gmres_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_START);
 }
 
-/* One iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
- * w lies in MBI_AT_W. Without a preconditioner of its own step, u is M^-1 v_j already. */
-static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+/* Runs one iteration: lines 3 to 8 of the algorithm, and at the end of a cycle lines 11 and 12.
+ * w lies in MBI_AT_W. Unless the preconditioner is a step of its own, u is already M^-1 v_j. */
+static merbit_status mbi_gmres_iterate(merbit_solver *solver, int index, int count) {
   int z = MBI_ARNOLDI_U;
+  (void)index;
+  (void)count;
   if (mbi_solve_separate_preconditioner(solver)) {
     z = MBI_ARNOLDI_Z;
     MBI_TRY(mbi_solve_apply(solver, MBI_ARNOLDI_U, z)); /* z = M^-1 v_j */
@@ -79,7 +81,7 @@ static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_GMRES_EXTEND); /* 8: v_j+1; at the end of a cycle 11: x */
 }
 
-/* Checks what only GMRES reads of a description. */
+/* Checks the fields of a description that only GMRES reads. */
 MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
@@ -96,7 +98,7 @@ MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve
                                                     : 0;
 }
 
-/* Returns whether a reason of GMRES ended the solve. */
+/* Returns whether GMRES ended the solve for a reason of its own. */
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }

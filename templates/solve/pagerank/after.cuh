@@ -1,4 +1,4 @@
-// The scalar part of a PageRank iteration, run after the product's epilogue with its two sums:
+// The scalar part of a PageRank iteration. The product's epilogue runs it with its two sums:
 // the change, and the mass of dangling vertices.
 #include "jit/device.cuh"
 
@@ -8,8 +8,8 @@
 
 #include "solve/pagerank/steps.cuh"
 
-// The epilogue need not read the z of the iteration before if its factor s3 is 0, as it is
-// unless the iteration is accelerated.
+// The epilogue need not read the previous z if its factor s3 is 0, which is so unless the
+// iteration is accelerated.
 #define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)
 
 // Ends the iteration. `memory` is a mbi_solve_memory.

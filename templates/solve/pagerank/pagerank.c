@@ -1,15 +1,17 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 #include "solve/pagerank/pagerank.h"
 
 /* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
- * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
- * A^T z: no value is scaled, and a pattern stays one. If the changes show that it pays,
- * iterations are relaxed (solve/pagerank/steps.cuh), but not with method MERBIT, which is the
- * paper's. Sums over vertices are in double and in an order that depends on their number alone.
- */
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' = d
+ * P^T x + (1 - d + d * (mass of dangling vertices)) t. The iteration works on z = x / W. Since
+ * P^T x = A^T z, the product can use the graph's own values, and a pattern needs none. If the
+ * changes show that it pays, iterations are relaxed (solve/pagerank/steps.cuh), except with
+ * method MERBIT, which follows the paper. Sums over vertices are in double, in an order that
+ * depends only on the number of vertices. */
+
 /* ---- The description --------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
@@ -96,7 +98,7 @@ static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
 }
 
 /* Computes target[i] = given[i] / (sum of given); both may be the same array. Divides by the
- * greatest first, because a sum of extreme numbers would overflow or vanish. */
+ * largest first, because a sum of extreme numbers would overflow or vanish. */
 static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
                                                const void *given, void *target) {
   double most = 0, sum = 0;
@@ -131,7 +133,7 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* Normalises the teleport distribution and the first ranks, if the caller gives them. The first
+/* Normalises the teleport distribution and the first ranks if the caller gives them. The first
  * ranks go to the caller's array. */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
@@ -147,8 +149,8 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
 
 /* ---- The graph, its weights and the plan of A^T ------------------------------------------ */
 
-/* Sets run->links to all entries of `host`, whose header is checked, and computes the weights.
- */
+/* Sets run->links to all entries of `host`, whose header has been checked, and computes the
+ * weights. */
 static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
@@ -158,10 +160,11 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
     MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
     run->links = run->entries->view;
   } else if (mbi_view_is_triangle(host)) {
-    MBI_TRY(mbi_weights_check(context, host)); /* so that an error names the given weights */
+    MBI_TRY(mbi_weights_check(context, host)); /* on the caller's arrays, so that an error names
+                                                * their entry */
     MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
     run->links = run->expanded;
-    run->operation = MERBIT_OPERATION_N; /* it is its own transpose */
+    run->operation = MERBIT_OPERATION_N; /* a symmetric graph is its own transpose */
   }
   MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
   if (run->weights.scaled != NULL) {
@@ -170,7 +173,7 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-/* Returns the side to try first. */
+/* Returns the side that is tried first. */
 MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
          : mbi_method_runs(run->desc.method, 1) ? run->context->side
@@ -183,7 +186,8 @@ static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view
          view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-/* Brings the graph to where the plan is made, computes weights and normalises distributions. */
+/* Brings the graph to the side where the plan is made, computes weights and normalises
+ * distributions. */
 MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
@@ -206,7 +210,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   return mbi_pagerank_distribute(run);
 }
 
-/* Returns the number of products that the plan is chosen for. The change, at most 2, falls
+/* Returns the number of products for which the plan is chosen. The change, at most 2, falls
  * below the tolerance by the damping alone within `worst` products. Real graphs need a tenth to
  * four tenths of them; the GPU's plan is chosen for a sixth. */
 MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
@@ -216,8 +220,8 @@ MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_sid
   return calls < 1 ? 1 : (int)(calls < most ? calls : most);
 }
 
-/* v0 is z, v1 is W with its sign, v2 the z of the iteration before, v3 the teleport
- * distribution. */
+/* The expressions of the epilogue. v0 is z, v1 is W with its sign, v2 the previous z, v3 the
+ * teleport distribution. */
 static const char *const mbi_pagerank_result[2] = {
     "s2 * (s0 * ax + s1) / abs(v1) + s3 * v2", "s2 * (s0 * ax + s1 * v3) / abs(v1) + s3 * v2"};
 static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(v1))",
@@ -239,7 +243,8 @@ MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* Divides the memory at `space` among vectors and scalars, the z first. Returns the bytes. */
+/* Divides the memory at `space` among vectors and scalars; z comes first. Returns the bytes
+ * used. */
 MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
@@ -286,7 +291,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-/* Sets the first state, for either side, but for the base. */
+/* Sets the first state for either side, except the base. */
 MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;

@@ -1,10 +1,10 @@
-// Kernels of PageRank beside its products: weights of vertices, first ranks, the scalar part of
-// an iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang,
-// "MERBIT: A GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W,
-// where W is the weight of all edges that leave a vertex, -1 where none does. New z, their L1
-// change and the mass of dangling vertices come with the product, by its epilogue, and the
-// scalars behind it (solve/pagerank/after.cuh); where the product is MERBIT's with two buffers,
-// from mbk_pagerank_update and mbk_pagerank_finish.
+// Kernels of PageRank besides its products: weights of vertices, first ranks, the scalar part
+// of an iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang,
+// "MERBIT: A GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W. W
+// is the sum of the weights of all edges that leave a vertex, or -1 if there are none. The
+// epilogue of the product computes the new z, its L1 change and the mass of dangling vertices,
+// and then the scalars (solve/pagerank/after.cuh). If the product is MERBIT's with two buffers,
+// mbk_pagerank_update and mbk_pagerank_finish do that.
 //
 // Iterations run ahead of the host. After state.closed is set, later ones change neither ranks
 // nor state, so that both are those of the iteration that stopped.
@@ -29,12 +29,12 @@ MBK_DEVICE mbk_u64 mbk_pagerank_place() {
   return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();
 }
 
-// Returns the distance to its next one.
+// Returns the distance to the thread's next vertex.
 MBK_DEVICE mbk_u64 mbk_pagerank_stride() {
   return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;
 }
 
-// Adds up two sums over the block by a tree of fixed shape, complete in thread 0.
+// Adds up two sums over the block by a tree of fixed shape; complete in thread 0.
 MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {
   double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;
   const mbk_u32 thread = mbk_thread();
@@ -62,7 +62,7 @@ MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,
   }
 }
 
-// Adds up the parts of `blocks` blocks in a fixed order, complete in thread 0.
+// Adds up the parts of `blocks` blocks in a fixed order; complete in thread 0.
 MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,
                                     double &first, double &second) {
   first = second = 0;
@@ -73,12 +73,12 @@ MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_
   mbk_pagerank_sum(shared, first, second);
 }
 
-#include "solve/pagerank/arguments.cuh"
+#include "solve/pagerank/pagerank_arguments.cuh"
 
-// Computes W of a pattern: the lengths of its rows, or -1 for an empty one.
-// Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
+// Computes W of a pattern: the lengths of its rows, or -1 for an empty row. Launch: any grid of
+// MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_weigh(const mbk_pagerank_weigh_arguments a) {
+    mbk_pagerank_weigh(MBK_GRID_CONSTANT mbk_pagerank_weigh_arguments a) {
   for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
     const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];
     a.weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;
@@ -89,7 +89,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // number of dangling vertices, and their mass. Launch: a grid that depends on n alone,
 // MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_begin(const mbk_pagerank_begin_arguments a) {
+    mbk_pagerank_begin(MBK_GRID_CONSTANT mbk_pagerank_begin_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double count = 0, mass = 0;
   for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
@@ -103,10 +103,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   mbk_pagerank_leave((double *)shared, count, mass, a.partials);
 }
 
-// Computes the scalars that the first iteration starts from.
-// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
+// Computes the scalars from which the first iteration starts. Launch: one block of
+// MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_first(const mbk_pagerank_first_arguments a) {
+    mbk_pagerank_first(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {
   MBK_SHARED_MEMORY(shared);
   double count, mass;
   mbk_pagerank_gather((double *)shared, a.partials, a.blocks, count, mass);
@@ -117,9 +117,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 }
 
 // Computes z = (damping * y + base * teleport) / W; a null teleport stands for ones. Sums: the
-// change and the mass of dangling vertices. Launch and shared memory as mbk_pagerank_begin.
+// change, and the mass of dangling vertices. Launch and shared memory: as mbk_pagerank_begin.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_update(const mbk_pagerank_update_arguments a) {
+    mbk_pagerank_update(MBK_GRID_CONSTANT mbk_pagerank_update_arguments a) {
   MBK_SHARED_MEMORY(shared);
   if (a.m->state.closed) {
     return;
@@ -139,24 +139,24 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   mbk_pagerank_leave((double *)shared, change, mass, a.partials);
 }
 
-// Adds up the sums of mbk_pagerank_update and ends the iteration.
-// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
+// Adds up the sums of mbk_pagerank_update and ends the iteration. Launch: one block of
+// MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_finish(const mbk_pagerank_first_arguments a) {
+    mbk_pagerank_finish(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {
   MBK_SHARED_MEMORY(shared);
   if (a.m->state.closed) {
     return;
   }
   double change, mass;
   mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);
-  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`
+  if (mbk_thread() == 0) { // after a barrier: all threads have read `closed`
     mbi_pagerank_decide(a.m, change, mass);
   }
 }
 
 // Turns z into ranks. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_end(const mbk_pagerank_end_arguments a) {
+    mbk_pagerank_end(MBK_GRID_CONSTANT mbk_pagerank_end_arguments a) {
   for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {
     const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];
     a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;

@@ -4,22 +4,22 @@
 
 typedef struct mbi_weights {
   merbit_context *context;
-  const merbit_view *graph; /* a host CSR or COO whose arrays are checked */
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
   double *sums;             /* W; 0 for a dangling vertex */
   void *totals;             /* of the graph's type: W; -1 for a dangling vertex */
   void *scaled;             /* values, row i divided by a power of two near W(i); or NULL */
   int tasks;
-  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is not a weight, or -1 */
+  int64_t bad[MBI_MAX_THREADS]; /* per task: the first entry that is no valid weight, or -1 */
 } mbi_weights;
 
 #define MBS_FUNCTION static
 #define MBS_CALLED static
 #include "solve/pagerank/steps.cuh"
-#include "solve/pagerank/arguments.cuh"
+#include "solve/pagerank/pagerank_arguments.cuh"
 #undef MBS_FUNCTION
 #undef MBS_CALLED
 
-#define MBI_PAGERANK_THREADS 256 /* of a thread block: MBK_PAGERANK_THREADS */
+#define MBI_PAGERANK_THREADS 256 /* threads per thread block; MBK_PAGERANK_THREADS */
 #define MBI_PAGERANK_BLOCKS 1024
 
 #define MBI_PAGERANK_KERNELS 6
@@ -28,7 +28,7 @@ typedef struct mbi_weights {
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
-  void *z[3]; /* alternate; with method MERBIT z[0], and two products */
+  void *z[3]; /* used in turn; with method MERBIT z[0] and two products */
   void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
@@ -40,18 +40,18 @@ typedef struct mbi_pagerank {
   merbit_type type;
   int64_t n;
   merbit_view links;          /* the graph of the plan: the caller's, or one of these: */
-  merbit_view copy, expanded; /* a device graph's copy; both triangles */
+  merbit_view copy, expanded; /* a copy of a device graph; both triangles */
   merbit_matrix *entries;     /* entries of a BSR graph */
-  merbit_operation operation; /* that makes A^T from links */
-  mbi_weights weights;        /* empty if CUDA computes them */
-  void *teleport;             /* the caller's distribution, normalised, or NULL */
+  merbit_operation operation; /* turns links into A^T */
+  mbi_weights weights;        /* empty if the GPU computes them */
+  void *teleport;             /* the caller's distribution, normalised; or NULL */
   merbit_plan *plan;          /* of A^T */
-  void *ranks;                /* the caller's; on the CPU they hold z until the end */
+  void *ranks;                /* the caller's array; on the CPU it holds z until the end */
   mbi_solve_memory memory;    /* scalars; CUDA: as of the last convergence check */
-  int64_t synchronizations;   /* convergence checks of the host */
+  int64_t synchronizations;   /* number of convergence checks by the host */
   int history_count;          /* iterations in the history */
-  void *y;                    /* CPU: the product */
-  void *past;                 /* CPU: z of the iteration before */
+  void *y;                    /* CPU: the result of the product */
+  void *past;                 /* CPU: the previous z */
   double *partials;           /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;

@@ -6,9 +6,9 @@
 #include "solve/core/solver.h"
 #include "solve/pagerank/pagerank.h"
 
-/* PageRank on the GPU, where vectors and scalars stay. An iteration is one product: its
- * epilogue computes the new z, two sums and the scalar part. Iterations are recorded as those
- * of solvers are (solve/core/recorded.c). */
+/* PageRank on the GPU, which keeps vectors and scalars. An iteration is one product: its
+ * epilogue computes the new z, two sums and the scalar part. Iterations are recorded like those
+ * of solvers (solve/core/recorded.c). */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
 /* ---- The program ------------------------------------------------------------------------- */
@@ -36,19 +36,18 @@ MBI_INTERNAL void mbi_pagerank_preamble(merbit_type type, merbit_index_type offs
 
 static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_pagerank_preamble(run->type, run->links.offset_type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank/pagerank.cu", &preamble,
-                              &run->engine.gpu.program);
-  for (i = 0; i < MBI_PAGERANK_KERNELS && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
-                                &run->gpu.kernels[i]);
+  MBI_TRY(mbi_program_create(run->context, "solve/pagerank/pagerank.cu", &preamble,
+                             &run->engine.gpu.program));
+  for (i = 0; i < MBI_PAGERANK_KERNELS; i++) {
+    MBI_TRY(mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
+                               &run->gpu.kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Launches a kernel of `blocks` thread blocks; 0: as many as the vertices take. */
+/* Launches a kernel of `blocks` thread blocks; 0: as many as the number of vertices needs. */
 static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
                                          const void *arguments) {
   return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
@@ -64,19 +63,16 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
   mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
   mbk_pagerank_weigh_arguments arguments;
-  uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
-    if (status == MERBIT_OK) {
-      status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
-    }
+    MBI_TRY(mbi_device_allocate(run->context, bytes, "row_ptr", &own));
+    status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
     row_ptr = own;
   }
   if (status == MERBIT_OK) {
     arguments.weights = mbi_device_address(run->gpu.weights);
     arguments.row_ptr = row_ptr;
-    arguments.n = n;
+    arguments.n = (uint64_t)run->n;
     status =
         mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
                           mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
@@ -99,51 +95,38 @@ static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const vo
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  merbit_status status = MERBIT_OK;
   /* Method MERBIT adds to its first y, and each product leaves zeros in the next one's. Other
-   * methods do not read the z before the first: solve/pagerank/after.cuh. */
+   * methods do not read the z before the first one: solve/pagerank/after.cuh. */
   if (run->plan->making.dual) {
-    status = mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type));
+    MBI_TRY(mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type)));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = run->weights.totals != NULL
-                 ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
-                 : mbi_pagerank_weigh(run);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_send(run, gpu->teleport, run->teleport);
-  }
-  return status == MERBIT_OK
-             ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory)
-             : status;
+  MBI_TRY(mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL));
+  MBI_TRY(run->weights.totals != NULL
+              ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
+              : mbi_pagerank_weigh(run));
+  MBI_TRY(mbi_pagerank_send(run, gpu->teleport, run->teleport));
+  return mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory);
 }
 
-/* Computes z from the first ranks, and the scalars that the first iteration starts from. */
+/* Computes z from the first ranks, and the scalars from which the first iteration starts. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
-  int32_t given = run->desc.start != NULL;
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_begin_arguments begin;
   mbk_pagerank_first_arguments first;
-  merbit_status status;
   begin.z = mbi_device_address(run->gpu.z[0]);
   begin.weights = mbi_device_address(run->gpu.weights);
-  begin.given = given;
-  begin.n = n;
+  begin.given = run->desc.start != NULL;
+  begin.n = (uint64_t)run->n;
   begin.partials = mbi_device_address(run->gpu.partials);
-  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin);
+  MBI_TRY(mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, &begin));
   first.partials = mbi_device_address(run->gpu.partials);
-  first.blocks = blocks;
+  first.blocks = (uint32_t)mbi_pagerank_blocks(run);
   first.m = mbi_device_address(run->engine.memory);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first) : status;
+  return mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, &first);
 }
 
 /* ---- An iteration ------------------------------------------------------------------------ */
 
-/* Enqueues an iteration: a product from z[turn] to the other z, which holds the z before. */
+/* Enqueues an iteration: a product from z[turn] to the other z, which holds the previous z. */
 static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
@@ -161,45 +144,48 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
   mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
   mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   mbk_pagerank_update_arguments update;
   mbk_pagerank_first_arguments finish;
-  merbit_status status =
-      mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
-  if (status == MERBIT_OK) {
-    update.z = z;
-    update.y = y;
-    update.weights = mbi_device_address(run->gpu.weights);
-    update.teleport = mbi_device_address(run->gpu.teleport);
-    update.n = n;
-    update.m = mbi_device_address(run->engine.memory);
-    update.partials = mbi_device_address(run->gpu.partials);
-    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update);
-  }
+  MBI_TRY(mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream));
+  update.z = z;
+  update.y = y;
+  update.weights = mbi_device_address(run->gpu.weights);
+  update.teleport = mbi_device_address(run->gpu.teleport);
+  update.n = (uint64_t)run->n;
+  update.m = mbi_device_address(run->engine.memory);
+  update.partials = mbi_device_address(run->gpu.partials);
+  MBI_TRY(mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, &update));
   finish.partials = mbi_device_address(run->gpu.partials);
-  finish.blocks = blocks;
+  finish.blocks = (uint32_t)mbi_pagerank_blocks(run);
   finish.m = mbi_device_address(run->engine.memory);
-  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish)
-                             : status;
+  return mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, &finish);
 }
 
-/* Enqueues two iterations, so that the next call always begins with z[0], even after a failure.
- */
-static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
-  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
-  merbit_status status = MERBIT_OK;
+/* Enqueues two iterations, so that the next call always begins with z[0], also after a
+ * failure. */
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int count) {
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* the solver is the first member */
   int turn;
-  for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
-    status =
-        run->plan->making.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+  (void)index;
+  (void)count;
+  for (turn = 0; turn < 2; turn++) {
+    MBI_TRY(run->plan->making.dual ? mbi_pagerank_dual(run, turn)
+                                   : mbi_pagerank_fused(run, turn));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Create and release ------------------------------------------------------------------ */
 
-/* Makes what the GPU iterates with. On failure the caller runs mbi_pagerank_release_cuda. */
+/* Makes the kernels, uploads the vectors and enqueues the first ranks' z. */
+static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
+  MBI_TRY(mbi_pagerank_specialise(run));
+  MBI_TRY(mbi_pagerank_upload(run));
+  return mbi_pagerank_begin(run);
+}
+
+/* Makes the plan and the arrays for the GPU. On failure the caller runs
+ * mbi_pagerank_release_cuda. */
 MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status;
@@ -209,7 +195,8 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   engine->context = run->context;
   run->method.name = "PageRank";
   run->method.iterate = mbi_pagerank_enqueue;
-  /* Two iterations a call. A pass of the loop costs 4 us; a call after the end costs more. */
+  /* A call enqueues two iterations. A pass of the loop costs 4 us; a call after the end costs
+   * more. */
   engine->gpu.loop_calls = run->plan->making.dual ? 1 : 2;
   engine->method = &run->method;
   mbi_recorded_stream(engine);
@@ -217,19 +204,13 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   if (run->plan->epilogue != NULL) {
     run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
   }
-  status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_upload(run);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_begin(run);
-  }
+  status = mbi_pagerank_load(run);
   mbi_device_leave(run->context);
   return status;
 }
 
-/* Releases what the GPU iterates with and clears `gpu`, so that the CPU may be tried. The
- * memory of a lost device is gone already. */
+/* Releases everything made for the GPU and clears `gpu`, so that the CPU may be tried. The
+ * memory of a lost device does not exist any more. */
 MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
@@ -246,14 +227,12 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 
 /* ---- Rounds ------------------------------------------------------------------------------ */
 
-/* Runs a round of `span` iterations and reads the state: the convergence check. */
+/* Runs a round of `span` iterations and reads the state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
-  merbit_status status = mbi_device_enter(run->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_device_enter(run->context));
   if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
     status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
   }
@@ -271,15 +250,12 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
 /* Turns z into ranks and downloads them. */
 MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
-  uint64_t n = (uint64_t)run->n;
   mbk_pagerank_end_arguments end;
-  merbit_status status = mbi_device_enter(run->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(run->context));
   end.z = mbi_device_address(z);
   end.weights = mbi_device_address(run->gpu.weights);
-  end.n = n;
+  end.n = (uint64_t)run->n;
   status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, &end);
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, run->ranks, z,

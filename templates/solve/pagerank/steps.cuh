@@ -1,40 +1,47 @@
 // The scalar part of a PageRank iteration, in the state of solvers, for the CPU and the GPU.
-// state.rr and the ring hold the L1 change of an iteration; state.closed is not 0 once it has
-// stopped.
+// state.rr and the ring hold the L1 change of an iteration. state.closed is nonzero after it
+// has stopped.
 
-// In state.scalar; the first four are s0 to s3 of the product's epilogue.
+// Indices in state.scalar; the first four are s0 to s3 of the product's epilogue.
 #define MBI_PAGERANK_DAMPING 0
-#define MBI_PAGERANK_BASE 1  // what each unit of the teleport distribution receives next
-#define MBI_PAGERANK_RELAX 2 // the next ranks are so many times those of the power method,
-#define MBI_PAGERANK_PAST 3  // and so many times (1 minus that) those of the iteration before
-#define MBI_PAGERANK_SUM 4   // of the distribution as it is stored: 1, or n where all are 1
-#define MBI_PAGERANK_LEAST 5 // change so far
-#define MBI_PAGERANK_STALE 6 // iterations since
-#define MBI_PAGERANK_DANGLING 7   // vertices that nothing leaves
-#define MBI_PAGERANK_MOST 8       // the largest relaxation factor allowed; 1: the power method
-#define MBI_PAGERANK_PLAIN_RATE 9 // of the power method's changes, when it was last measured
-#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor changed last
+// The amount that the next iteration gives to each unit of the teleport distribution.
+#define MBI_PAGERANK_BASE 1
+// Factor of the power method's ranks in the next ranks: the relaxation factor.
+#define MBI_PAGERANK_RELAX 2
+#define MBI_PAGERANK_PAST 3     // factor of the previous ranks: 1 minus the relaxation factor
+#define MBI_PAGERANK_SUM 4      // sum of the distribution as it is stored: 1, or n if all are 1
+#define MBI_PAGERANK_LEAST 5    // the smallest change so far
+#define MBI_PAGERANK_STALE 6    // iterations since that change
+#define MBI_PAGERANK_DANGLING 7 // number of vertices without outgoing edges
+#define MBI_PAGERANK_MOST 8     // the largest relaxation factor allowed; 1: the power method
+// Rate of the power method's changes when it was last measured.
+#define MBI_PAGERANK_PLAIN_RATE 9
+#define MBI_PAGERANK_SWITCHED 10  // the iteration after which the factor last changed
 #define MBI_PAGERANK_STARTED 11   // the iteration after which relaxation began
 #define MBI_PAGERANK_HOLD 12      // the first iteration that may begin or question relaxation
-#define MBI_PAGERANK_KEPT 13      // the factor that a probe may return to; 0: no probe
-#define MBI_PAGERANK_KEPT_RATE 14 // and the rate that it had
-#define MBI_PAGERANK_LOST 15      // iterations lost by relaxation, against the power method
+#define MBI_PAGERANK_KEPT 13      // the factor to which a probe may return; 0: no probe
+#define MBI_PAGERANK_KEPT_RATE 14 // the rate with that factor
+// Iterations that relaxation has lost, compared with the power method.
+#define MBI_PAGERANK_LOST 15
 
-// In state.stop, which else is a merbit_stop.
+// Values of state.stop in addition to those of merbit_stop.
 #define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
-// But for rounding each iteration of the power method takes the change down, by the damping at
-// least.
+// Iterations without a new smallest change that end the iteration. Apart from rounding errors,
+// each iteration of the power method reduces the change at least by the damping.
 #define MBI_PAGERANK_PATIENCE 16
 
 // Acceleration, tuned on random graphs of many families
 // (tests/solve/pagerank/pagerank_graphs.h).
-#define MBI_PAGERANK_WINDOW 3    // iterations between two decisions on the factor
-#define MBI_PAGERANK_AHEAD 14    // iterations that must be left when relaxation begins,
-#define MBI_PAGERANK_WORTH 10    // and when its factor grows
-#define MBI_PAGERANK_GRAIN 256.0 // factors are multiples of 1 / 256: rounding changes none
-#define MBI_PAGERANK_LEAP 1.3125 // a factor grows to this, or twice its part above 1, at most
-#define MBI_PAGERANK_SHARE 0.15  // of the iterations that may be lost, for one start
+#define MBI_PAGERANK_WINDOW 3 // iterations between two decisions on the factor
+// The least number of iterations left for which relaxation begins.
+#define MBI_PAGERANK_AHEAD 14
+#define MBI_PAGERANK_WORTH 10 // the same for a larger factor
+// Factors are multiples of 1 / 256, so that rounding changes none.
+#define MBI_PAGERANK_GRAIN 256.0
+#define MBI_PAGERANK_LEAP 1.3125 // the factor grows at most to this, or twice its part above 1
+// The share of the iterations that may be lost which one start may use.
+#define MBI_PAGERANK_SHARE 0.15
 
 // Sets the base of the next iteration: the mass of dangling vertices goes where all teleports
 // go.
@@ -49,16 +56,16 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
   s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
 }
 
-// Acceleration: second-order Richardson iteration, Golub, Varga, "Chebyshev semi-iterative
+// Acceleration by second-order Richardson iteration: Golub, Varga, "Chebyshev semi-iterative
 // methods, successive overrelaxation iterative methods, and second order Richardson iterative
-// methods", Numer. Math. 3 (1961), section 4; estimates of eigenvalues as in Hageman, Young,
-// "Applied Iterative Methods" (1981), chapter 5. Where the eigenvalues lie in [-lambda,
-// lambda], the factor f = 2 / (1 + sqrt(1 - lambda^2)) takes the changes down by sqrt(f - 1)
-// an iteration: at damping 0.85 by 0.56 in place of 0.85. Links both ways make such
-// eigenvalues. Cycles of links make complex ones, with which relaxed changes fall more slowly
-// than the power method's, or grow. So relaxation is a trial: it begins with a factor whose
-// failure costs little, grows while the changes fall as real eigenvalues have them fall, and is
-// given up, for a while, where the power method is as fast.
+// methods", Numer. Math. 3 (1961), section 4. Eigenvalues are estimated as in Hageman, Young,
+// "Applied Iterative Methods" (1981), chapter 5. If the eigenvalues lie in [-lambda, lambda],
+// the factor f = 2 / (1 + sqrt(1 - lambda^2)) multiplies the changes by sqrt(f - 1) per
+// iteration: at damping 0.85 by 0.56 instead of 0.85. Graphs with links in both directions have
+// such eigenvalues. Directed cycles have complex ones, with which relaxed changes fall more
+// slowly than those of the power method, or grow. Therefore relaxation is a trial. It begins
+// with a factor whose failure costs little, grows while the changes fall as they should with
+// real eigenvalues, and is given up for a while if the power method is as fast.
 
 MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
   return a < b ? a : b;
@@ -74,7 +81,7 @@ MBS_FUNCTION double mbi_pagerank_factor(const mbi_solve_state *s, double lambda)
   return mbi_pagerank_round(2 / (1 + sqrt(1 - lambda * lambda)));
 }
 
-// Returns the factor that may follow `factor`.
+// Returns the factor that may follow `factor`: `wanted`, within limits.
 MBS_FUNCTION double mbi_pagerank_raised(const mbi_solve_state *s, double factor, double wanted,
                                         double leap) {
   const double twice = 2 * factor - 1;
@@ -94,19 +101,19 @@ MBS_FUNCTION double mbi_pagerank_before(const mbi_solve_memory *m, int ago) {
   return m->ring[(m->state.iterations - ago) % MBI_SOLVE_RING];
 }
 
-// Returns the mean rate of the last `count` iterations.
+// Returns the mean rate of the last `count` iterations, 1 to 3.
 MBS_FUNCTION double mbi_pagerank_rate(const mbi_solve_memory *m, int count) {
   const double fell = m->state.rr / mbi_pagerank_before(m, count);
   return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;
 }
 
-// Changes the relaxation factor and notes when.
+// Changes the relaxation factor and records when.
 MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {
   mbi_pagerank_relax(s, factor);
   s->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;
 }
 
-// Adds what the iterations of this window lost against the power method.
+// Adds the iterations that this window lost compared with the power method.
 MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;
@@ -116,14 +123,14 @@ MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {
   s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;
 }
 
-// Returns how many iterations `share` of what all trials may lose, 2 and a tenth of the power
-// method's, leaves for the next.
+// Returns how many iterations the next trial may lose: `share` of what all trials may lose (2
+// and a tenth of the power method's iterations), minus what has been lost.
 MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {
   const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);
   return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];
 }
 
-// Returns the power method to the next window, and to later ones until HOLD.
+// Returns to the power method for the next window, and for later ones until HOLD.
 MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_solve_state *s = &m->state;
   mbi_pagerank_account(m);
@@ -133,8 +140,8 @@ MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {
   mbi_pagerank_switch(s, 1);
 }
 
-// Returns whether the rates of the last five iterations neither fall nor rise much: before
-// that they tell nothing about eigenvalues. After a failure they must not rise either.
+// Returns whether the rates of the last five iterations are steady. Before that they say
+// nothing about eigenvalues. After a failed trial they must not rise either.
 MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
   const double last = m->state.rr / mbi_pagerank_before(m, 1);
   const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;
@@ -151,8 +158,9 @@ MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {
 }
 
 // Begins a trial of relaxation at the end of a window of the power method, if its rates are
-// steady. The first factor f is bounded by what a failure costs: two iterations in which an
-// eigenvalue off the real axis takes the change to about f (1 + rate^2) - 1 of it for rate^2.
+// steady. The first factor f is bounded by the cost of a failure: two iterations in which an
+// eigenvalue off the real axis multiplies the change by about f (1 + rate^2) - 1 instead of
+// rate^2.
 MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double damping = s->scalar[MBI_PAGERANK_DAMPING];
@@ -161,7 +169,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   double budget, growth, wanted;
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
   if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
-      !(rate < damping + 0.1 * (1 - damping)) || // else that is rounding
+      !(rate < damping + 0.1 * (1 - damping)) || // otherwise these are rounding errors
       !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
       !mbi_pagerank_steady(m)) {
     return;
@@ -183,7 +191,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
 }
 
 // Decides on the factor after a relaxed iteration. The first change after a switch still
-// belongs to the factor before.
+// belongs to the previous factor.
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double factor = s->scalar[MBI_PAGERANK_RELAX],
@@ -193,7 +201,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   double rate, lambda, wanted;
   if (since == 1) {
     if (s->scalar[MBI_PAGERANK_STARTED] == s->iterations - 1 && last < 0.9 * plain) {
-      // The power method is about to converge faster: chains of links have ended.
+      // The power method is about to converge faster, because chains of links have ended.
       s->scalar[MBI_PAGERANK_HOLD] = 2 * s->iterations + 6;
       s->scalar[MBI_PAGERANK_LOST] += 4;
       mbi_pagerank_switch(s, 1);
@@ -208,8 +216,7 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
     return;
   }
   rate = mbi_pagerank_rate(m, since > MBI_PAGERANK_WINDOW ? MBI_PAGERANK_WINDOW : 2);
-  // A factor that promises less than a tenth fewer iterations, and did not grow, is not worth
-  // it.
+  // Give up a factor that promises less than a tenth fewer iterations and did not grow.
   if (mbi_pagerank_budget(s, 0.5) < 0 ||
       (since >= 4 * MBI_PAGERANK_WINDOW &&
        log(mbi_pagerank_expected(plain, factor)) > 1.1 * log(plain))) {
@@ -218,13 +225,13 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
   mbi_pagerank_account(m);
   if (rate > plain && (s->iterations >= s->scalar[MBI_PAGERANK_HOLD] || rate > damping)) {
-    // Either a slower real eigenvalue shows, or relaxing hinders: a probe tells.
+    // Either a slower real eigenvalue appears, or relaxation hinders. A probe decides.
     s->scalar[MBI_PAGERANK_KEPT] = factor;
     s->scalar[MBI_PAGERANK_KEPT_RATE] = rate;
     mbi_pagerank_switch(s, 1);
     return;
   }
-  // Where both of a pair of roots have the size sqrt(factor - 1) nothing is to be learnt.
+  // If both roots have magnitude sqrt(factor - 1), the rate says nothing about lambda.
   if (!(rate * rate > factor - 1) || !(rate < damping + 0.1 * (1 - damping)) ||
       rate > plain - 0.15 * (plain - mbi_pagerank_expected(plain, factor))) {
     return;
@@ -236,8 +243,8 @@ MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   }
 }
 
-// Ends a probe, a window of the power method within a trial. The trial goes on if the power
-// method was no faster.
+// Ends a probe, which is a window of the power method within a trial. The trial continues if
+// the power method was no faster.
 MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
   const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);
@@ -253,8 +260,8 @@ MBS_FUNCTION void mbi_pagerank_end_probe(mbi_solve_memory *m) {
   mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));
 }
 
-// Chooses the factor of the next iteration. A function of its own, so that the kernel around it
-// needs no more registers.
+// Chooses the factor of the next iteration. It is a function of its own so that the kernel
+// around it needs fewer registers.
 MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
   const mbi_solve_state *s = &m->state;
   if (s->scalar[MBI_PAGERANK_RELAX] != 1) {
@@ -269,7 +276,7 @@ MBS_CALLED void mbi_pagerank_accelerate(mbi_solve_memory *m) {
 }
 
 // Ends an iteration. `change` is the one that the power method would make. The last iteration
-// is always one of the power method, whose change bounds the distance to the ranks themselves.
+// is always one of the power method, because its change bounds the distance to the exact ranks.
 MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
   mbi_solve_state *s = &m->state;
   const int relaxed = s->scalar[MBI_PAGERANK_RELAX] != 1;
@@ -277,7 +284,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   s->iterations++;
   s->rr = change;
   m->ring[s->iterations % MBI_SOLVE_RING] = change;
-  if (relaxed) { // then the next change may be any
+  if (relaxed) { // the next change may have any size
     s->scalar[MBI_PAGERANK_LEAST] = 1e300;
     s->scalar[MBI_PAGERANK_STALE] = 0;
   } else if (change < s->scalar[MBI_PAGERANK_LEAST]) {

@@ -3,12 +3,12 @@
 #include "solve/pagerank/pagerank.h"
 
 /* The weight of the edges that leave each vertex: W(i) = sum over j of w(i, j), for edges i ->
- * j. The iteration is on z = x / W, so that the product is A^T z with the weights as they were
- * given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its column of A^T
- * is zero, and any divisor will do. */
+ * j. The iteration works on z = x / W, so that the product A^T z can use the given weights, and
+ * a pattern needs none. A vertex without outgoing edges ("dangling") has -1: its column of A^T
+ * is zero, so any divisor will do. */
 #define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
-/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
+/* If W lies within 2^-n and 2^n, z and its products stay far from the limits of the type. */
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
@@ -37,7 +37,7 @@ static void mbi_weights_check_task(void *argument, int task) {
 }
 
 /* Fails on the first weight that is negative or not finite. `graph` is a host view whose arrays
- * are checked. */
+ * have been checked. */
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
                                              const merbit_view *graph) {
   mbi_weights w;
@@ -64,8 +64,7 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* ---- Sums in double, in the order of the entries ------------------------------------------
- */
+/* ---- Sums in double, in the order of the entries ----------------------------------------- */
 
 static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -106,8 +105,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
- */
+/* ---- Scaling of rows by powers of two, for sums far from 1 ------------------------------- */
 
 /* Returns whether z = x / W could overflow its type or lose bits. */
 static int mbi_weights_need_scaling(const mbi_weights *w) {
@@ -122,8 +120,8 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-/* Returns the power of two that divides the values of a row, so that their sum is in [1/2, 1).
- */
+/* Returns the power of two that divides the values of a row so that their sum is in [1/2,
+ * 1). */
 static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
@@ -156,26 +154,21 @@ static void mbi_weights_scale_task(void *argument, int task) {
 
 static merbit_status mbi_weights_scale(mbi_weights *w) {
   int64_t i;
-  const merbit_status status =
-      mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
-                         "the values of a graph, scaled", &w->scaled);
-  if (status == MERBIT_OK) {
-    w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
-    mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
-    for (i = 0; i < w->graph->rows; i++) {
-      w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
-    }
+  MBI_TRY(mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
+                             "the values of a graph, scaled", &w->scaled));
+  w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
+  mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
+  for (i = 0; i < w->graph->rows; i++) {
+    w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* ---- All of it ----------------------------------------------------------------------------
- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
   int64_t i;
-  merbit_status status;
   if (mbi_view_type(w->graph) == MERBIT_F64) {
     w->totals = w->sums;
     w->sums = NULL;
@@ -184,39 +177,38 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
     }
     return MERBIT_OK;
   }
-  status =
-      mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex", &w->totals);
-  for (i = 0; i < n && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex",
+                             &w->totals));
+  for (i = 0; i < n; i++) {
     ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Computes the weights of a square host CSR or COO whose arrays are checked and outlive `w`.
- * Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, after a failure
+/* Computes the weights. Leaves w->sums for the caller to release. */
+static merbit_status mbi_weights_compute(mbi_weights *w) {
+  void *memory = NULL;
+  MBI_TRY(mbi_weights_check(w->context, w->graph));
+  MBI_TRY(mbi_allocate_array(w->context, w->graph->rows, sizeof(double),
+                             "the sum of each vertex's weights", &memory));
+  w->sums = (double *)memory;
+  MBI_TRY(mbi_weights_add(w));
+  if (w->graph->values != NULL && mbi_weights_need_scaling(w)) {
+    MBI_TRY(mbi_weights_scale(w));
+  }
+  return mbi_weights_store(w);
+}
+
+/* Computes the weights of a square host CSR or COO whose arrays have been checked and outlive
+ * `w`. Fails on a negative or infinite weight. The caller runs mbi_weights_destroy, on failure
  * too. */
 MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
                                               mbi_weights *w) {
-  void *memory = NULL;
   merbit_status status;
   memset(w, 0, sizeof *w);
   w->context = context;
   w->graph = graph;
-  status = mbi_weights_check(context, graph);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, graph->rows, sizeof(double),
-                                "the sum of each vertex's weights", &memory);
-    w->sums = (double *)memory;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_add(w);
-  }
-  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_need_scaling(w)) {
-    status = mbi_weights_scale(w);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_weights_store(w);
-  }
+  status = mbi_weights_compute(w);
   mbi_release(context, w->sums);
   w->sums = NULL;
   return status;

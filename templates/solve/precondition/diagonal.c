@@ -3,12 +3,13 @@
 #include "solve/core/solver.h"
 
 /* The setup of a solver on the CPU: the norm of A and, for preconditioners, the inverses of the
- * blocks along its diagonal. For JACOBI a block is one row. */
+ * diagonal blocks. For JACOBI a block is one row. */
 
 typedef struct mbi_setup {
-  const merbit_view *csr; /* host */
-  double *blocks;         /* row by row, each as wide as a block; NULL: no preconditioner */
-  double *norms;          /* one for each task: the greatest of its rows */
+  const merbit_view *csr; /* in host memory */
+  double *blocks;         /* rows of the blocks, each as wide as a block; NULL: no
+                           * preconditioner */
+  double *norms;          /* per task: the largest norm of its rows */
   int width, tasks;
 } mbi_setup;
 
@@ -50,23 +51,22 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-/* Sets *csr to a CSR in host memory: the view itself, or that of *copy, which the caller
- * destroys. */
+/* Sets *csr to a CSR in host memory: the view itself, or that of *copy. The caller destroys
+ * *copy. */
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
                                          merbit_matrix **copy, merbit_view *csr) {
-  merbit_status status = MERBIT_OK;
   *copy = NULL;
   *csr = *view;
   if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
       mbi_view_is_triangle(view)) {
-    status = merbit_matrix_create(context, view, copy);
-    *csr = status == MERBIT_OK ? (*copy)->view : *csr;
+    MBI_TRY(merbit_matrix_create(context, view, copy));
+    *csr = (*copy)->view;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Computes the norm of A, and the blocks if they are not NULL. The arrays of `csr` are checked.
- */
+/* Computes the norm of A, and the blocks if `blocks` is not NULL. The arrays of `csr` must have
+ * been checked. */
 MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
                                          double *blocks) {
   mbi_setup e;
@@ -93,8 +93,8 @@ MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_vie
 typedef struct mbi_invert {
   const merbit_solver *solver;
   const double *blocks;
-  void *inverse; /* in the type of the vectors, column by column: see MBI_AT_INVERSE */
-  int64_t bad;   /* the first row of the first block that is singular, or -1 */
+  void *inverse; /* in the type of the vectors, column by column: MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of the first singular block, or -1 */
   int tasks;
 } mbi_invert;
 
@@ -182,7 +182,7 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-/* Fails with a sentence on the diagonal entry of `row`, which has no inverse. */
+/* Fails with a sentence on the diagonal entry of `row`, which cannot be inverted. */
 MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
                                                    double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
@@ -192,7 +192,7 @@ MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, 
                   row, row, value);
 }
 
-/* Inverts the blocks into `inverse`, host memory that is all zero. */
+/* Inverts the blocks into `inverse`, host memory that must be zero. */
 MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
                                             void *inverse) {
   const int width = solver->v.block;

@@ -1,14 +1,14 @@
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
 
-/* Returns where the inverse is written first. If the plan is reordered that is MBI_AT_W, in the
- * order of the view; mbi_solver_order_inverse then permutes it. */
+/* Returns where the inverse is first written. If the plan is reordered, that is MBI_AT_W, in
+ * the order of the view; mbi_solver_order_inverse then permutes it. */
 MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-/* Permutes the inverse to the plan's order, if that is not the view's. */
+/* Permutes the inverse to the plan's order if that differs from the view's. */
 MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL
              ? MERBIT_OK
@@ -21,15 +21,15 @@ MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
   void *inverse = NULL;
-  merbit_status status =
-      mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
-  if (status == MERBIT_OK) {
-    memset(inverse, 0, bytes);
-    status = mbi_setup_invert(solver, blocks, inverse);
-  }
+  merbit_status status;
+  MBI_TRY(
+      mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse));
+  memset(inverse, 0, bytes);
+  status = mbi_setup_invert(solver, blocks, inverse);
   if (status == MERBIT_OK) {
     status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);
   }
   mbi_release(solver->context, inverse);
-  return status == MERBIT_OK ? mbi_solver_order_inverse(solver) : status;
+  MBI_TRY(status);
+  return mbi_solver_order_inverse(solver);
 }

@@ -2,10 +2,10 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 #include "solve/core/solver.h"
-#include "solve/precondition/arguments.cuh"
+#include "solve/precondition/setup_arguments.cuh"
 
-/* The setup of a solver from a CSR in GPU memory, which stays there. CPU threads only invert
- * blocks of more than one row. */
+/* The setup of a solver from a CSR in GPU memory, which is not copied to the host. CPU threads
+ * only invert blocks of more than one row. */
 #define MBI_SETUP_THREADS 256  /* MBK_SETUP_THREADS of solve/precondition/setup.cu */
 #define MBI_SETUP_ROWS 4       /* rows that a group of lanes takes at once */
 #define MBI_SETUP_LONG_KEPT 64 /* long rows that a thread block remembers */
@@ -13,8 +13,8 @@
   (MBI_SETUP_THREADS * sizeof(double) + MBI_SETUP_LONG_KEPT * sizeof(uint64_t) +               \
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
-#define MBI_SETUP_RESIDENT                                                                     \
-  2 /* thread blocks of a multiprocessor, few enough for others beside them */
+/* Thread blocks per multiprocessor. They leave space for other kernels. */
+#define MBI_SETUP_RESIDENT 2
 #define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
 /* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
@@ -23,7 +23,7 @@ MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view
          view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-/* Returns the lanes of a row, 2 to 32: no more than the mean number of nonzeros. */
+/* Returns the lanes per row, 2 to 32: no more than the mean number of nonzeros. */
 static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
@@ -63,16 +63,14 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
                                                  solver->context->device.multiprocessors;
   const int64_t rows = MBI_SETUP_ROWS * MBI_SETUP_THREADS / mbi_setup_lanes(view);
   const int64_t wanted = (solver->n + rows - 1) / rows;
-  uint64_t n = (uint64_t)solver->n;
-  uint32_t width = (uint32_t)solver->v.block;
   mbk_setup_rows_arguments arguments;
   gpu->grid = most < MBI_SETUP_BLOCKS ? most : MBI_SETUP_BLOCKS;
   gpu->grid = wanted < gpu->grid ? wanted : gpu->grid;
   arguments.row_ptr = mbi_device_address(view->row_ptr);
   arguments.col_ind = mbi_device_address(view->col_ind);
   arguments.values = mbi_device_address(view->values);
-  arguments.n = n;
-  arguments.width = width;
+  arguments.n = (uint64_t)solver->n;
+  arguments.width = (uint32_t)solver->v.block;
   arguments.blocks = gpu->blocks;
   arguments.norms = gpu->norms;
   return mbi_device_launch(solver->context, gpu->rows, "mbk_setup_rows", gpu->grid,
@@ -82,44 +80,40 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
 /* Downloads the norms of the thread blocks and sets solver->norm. */
 static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
-  const merbit_status status = mbi_device_download(solver->context, norms, gpu->norms,
-                                                   (size_t)gpu->grid * sizeof norms[0]);
   int64_t i;
   solver->norm = 0;
-  for (i = 0; i < gpu->grid && status == MERBIT_OK; i++) {
+  MBI_TRY(mbi_device_download(solver->context, norms, gpu->norms,
+                              (size_t)gpu->grid * sizeof norms[0]));
+  for (i = 0; i < gpu->grid; i++) {
     solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Inverts the diagonal into `target`, for JACOBI. Fails on an entry without an inverse. */
+/* Inverts the diagonal into `target`, for JACOBI. Fails if an entry cannot be inverted. */
 static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
                                              void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
   const uint64_t none = UINT64_MAX;
-  uint64_t n = (uint64_t)solver->n, bad = 0;
+  uint64_t bad = 0;
   mbk_setup_invert_arguments arguments;
-  merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
-  if (status == MERBIT_OK) {
-    arguments.diagonal = gpu->blocks;
-    arguments.inverse = mbi_device_address(target);
-    arguments.n = n;
-    arguments.bad = gpu->bad;
-    status = mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
-                               wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
-                               MBI_SETUP_THREADS, 0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
-  }
-  if (status == MERBIT_OK && bad != none) {
+  MBI_TRY(mbi_device_upload(context, gpu->bad, &none, sizeof none));
+  arguments.diagonal = gpu->blocks;
+  arguments.inverse = mbi_device_address(target);
+  arguments.n = (uint64_t)solver->n;
+  arguments.bad = gpu->bad;
+  MBI_TRY(mbi_device_launch(context, gpu->invert, "mbk_setup_invert",
+                            wanted < MBI_SETUP_BLOCKS ? wanted : MBI_SETUP_BLOCKS,
+                            MBI_SETUP_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &bad, gpu->bad, sizeof bad));
+  if (bad != none) {
     double value = 0;
-    status =
-        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
-    return status == MERBIT_OK ? mbi_setup_fail_diagonal(solver, (int64_t)bad, value) : status;
+    MBI_TRY(
+        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value));
+    return mbi_setup_fail_diagonal(solver, (int64_t)bad, value);
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
@@ -128,10 +122,11 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
   const uint64_t bytes[] = {MBI_SETUP_BLOCKS * sizeof(double), entries * sizeof(double),
                             entries > 0 ? sizeof(uint64_t) : 0};
-  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
+  return mbi_arena_allocate_parts(context, &solver->gpu.arena, "norms and blocks of A", 3,
+                                  parts, bytes);
 }
 
-/* Waits until the GPU is done and destroys the stream. */
+/* Waits for the GPU and destroys the stream. */
 static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -143,20 +138,20 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-/* Releases what the setup holds, in progress or done. */
+/* Releases the memory of the setup, in progress or done. */
 MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   if (gpu->stream != NULL) {
     (void)mbi_setup_wait(solver);
   }
-  mbi_device_release(context, gpu->norms);
+  mbi_arena_release(context, &solver->gpu.arena, gpu->norms);
   mbi_program_destroy(context, &gpu->program);
   memset(gpu, 0, sizeof *gpu);
 }
 
-/* Starts the setup: the GPU reads the rows of `view`, which are checked, while the caller goes
- * on. */
+/* Starts the setup. The GPU reads the rows of `view`, which must have been checked; the call
+ * does not wait. */
 MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
@@ -171,7 +166,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-/* Finishes the setup: the norm, and the preconditioner in the solver's vectors. */
+/* Finishes the setup: sets the norm, and the preconditioner in the solver's vectors. */
 MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
@@ -185,11 +180,9 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
     return mbi_solver_order_inverse(solver);
   }
   if (solver->v.block > 1) {
-    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
-    if (status == MERBIT_OK) {
-      status =
-          mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
-    }
+    MBI_TRY(mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks));
+    status =
+        mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
     if (status == MERBIT_OK) {
       status = mbi_solver_invert(solver, (const double *)blocks);
     }
@@ -198,8 +191,8 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-/* Starts the setup while the plan is made: the plan calls this when it has checked the arrays.
- */
+/* Starts the setup while the plan is being made. The plan calls this after it has checked the
+ * arrays. */
 MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);

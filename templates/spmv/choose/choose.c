@@ -8,64 +8,94 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The method of a plan on CUDA. */
+/* Chooses the method of a plan on CUDA. */
 
-/* Products that making another form of the matrix costs, beyond the scan's plan; less where it
- * is the scan's with other columns, or where memory need not be asked for. */
-#define MBI_CHOOSE_MAKING 12.0
-#define MBI_CHOOSE_MAKING_LESS 8.0
-
-static int mbi_choose_pays(const merbit_plan *plan, merbit_method method, double now,
+/* Returns whether the method's faster products make up for building its form. A product takes
+ * `now` seconds with SCAN and `then` with the method; `expected_calls` products will follow.
+ * Building is cheaper if the plan has an arena, because no memory is allocated. */
+static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
                            double then) {
-  const int less = method == MERBIT_METHOD_HUBS || plan->arena.at != 0;
-  return plan->desc.expected_calls * (now - then) >
-         (less ? MBI_CHOOSE_MAKING_LESS : MBI_CHOOSE_MAKING) * then;
+  const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
+                            ? MBI_MAKING_COLUMNS
+                            : method->making;
+  return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-/* plan->why: the forecasts of what could be taken. */
-static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
-  char rows[32] = "", sliced[32] = "", blocks[32] = "";
-  if (f->rows < f->scan) {
-    (void)snprintf(rows, sizeof rows, ", rows %.0f us", 1e6 * f->rows);
-  }
-  if (even) {
-    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
-  }
-  if (f->blocks < f->scan) {
-    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
-  }
-  (void)snprintf(plan->why, sizeof plan->why,
-                 "%sforecast scan %.0f us%s%s, binned %.0f us, hubs %.0f us%s",
-                 even ? "even rows, " : "", 1e6 * f->scan, rows, sliced, 1e6 * f->binned,
-                 1e6 * f->hubs, blocks);
+/* Returns the cost of a method if AUTO may take it for the matrix, or HUGE_VAL. */
+static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
+  const mbi_cuda_method *cuda = row->cuda;
+  return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
+             ? cuda->cost(plan)
+             : HUGE_VAL;
 }
 
-/* Slices of 32 rows waste little. */
-static int mbi_choose_even(const merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+/* Writes plan->why: the costs of all methods that suit the matrix. */
+static void mbi_choose_say(merbit_plan *plan) {
+  const mbi_method *row;
+  int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
+                        mbi_sliced_trusted(plan) ? "even rows, " : "");
+  const char *comma = "";
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost = mbi_choose_cost(plan, row);
+    if (cost < HUGE_VAL && length < (int)sizeof plan->why) {
+      length += snprintf(plan->why + length, sizeof plan->why - (size_t)length, "%s %s %.0f us",
+                         comma, row->name, 1e6 * cost);
+      comma = ",";
+    }
+  }
 }
 
-/* Returns whether slices may pay: no lane walks longer than the scan takes either. */
+#define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* Returns the number of products from which it pays to search a small matrix for full blocks.
+ * Building them takes 0.4 ms. On an H200 blocks of floats save 3 us per product, blocks of
+ * doubles a third of that. */
+static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+  return plan->type == MERBIT_F32 ? 100 : 300;
+}
+
+/* Returns whether inspecting the matrix would take longer than a better choice saves. */
+MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
+  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
+         mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
+}
+
+/* Returns whether slices may pay: they need little padding, and no lane walks its row for
+ * longer than SCAN takes. */
 static int mbi_choose_slices(const merbit_plan *plan) {
-  return mbi_choose_even(plan) && mbi_sliced_walk(plan) <= mbi_choose_forecast(plan).scan;
+  return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Returns whether lanes per row pay for a small matrix: rows are even, and none is so long that
- * its lanes walk longer than the scan takes. */
+/* Returns whether lanes per row pay for a small matrix: rows have nearly equal lengths, and no
+ * lanes walk a row for longer than SCAN takes. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
-         mbi_rows_walk(plan) <= mbi_choose_forecast(plan).scan;
+         mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-/* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
- * decided. */
-MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const int even = mbi_choose_even(plan);
-  const mbi_forecast f = mbi_choose_forecast(plan);
+/* Returns the method with the least forecast, of those whose form pays for itself. */
+static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
+  const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
-  double best = f.scan;
+  double best = scan;
+  const mbi_method *row;
+  size_t i;
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost = mbi_choose_cost(plan, row);
+    if (cost < best && mbi_choose_pays(plan, row->cuda, scan, cost)) {
+      method = row->number;
+      best = cost;
+    }
+  }
+  mbi_choose_say(plan);
+  return method;
+}
+
+/* Returns the method that should be fastest, and writes plan->why. A small matrix stays in L2,
+ * where launches count, so lanes share a row. */
+MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
+  const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
                    even ? "rows" : "scan");
@@ -78,41 +108,20 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   if (!mbi_plan_plain(plan)) {
-    const int rows = even && nonempty->longest <= 64 && mbi_nonempty_equal(plan);
+    const int rows = even && plan->nonempty.longest <= 64 && mbi_nonempty_equal(plan);
     (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
                    rows ? "equal, short" : "any", mbi_plan_type_text(plan),
                    rows ? "scan" : "merge");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (f.rows < best) { /* nothing is made for them */
-    method = MERBIT_METHOD_ROWS;
-    best = f.rows;
-  }
-  if (even && mbi_choose_pays(plan, MERBIT_METHOD_SLICED, f.scan, f.sliced) &&
-      f.sliced < best) {
-    method = MERBIT_METHOD_SLICED;
-    best = f.sliced;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BINNED, f.scan, f.binned) && f.binned < best) {
-    method = MERBIT_METHOD_BINNED;
-    best = f.binned;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_HUBS, f.scan, f.hubs) && f.hubs < best) {
-    method = MERBIT_METHOD_HUBS;
-    best = f.hubs;
-  }
-  if (mbi_choose_pays(plan, MERBIT_METHOD_BSR, f.scan, f.blocks) && f.blocks < best) {
-    method = MERBIT_METHOD_BSR;
-  }
-  mbi_choose_say(plan, &f, even);
-  return method;
+  return mbi_choose_by_cost(plan);
 }
 
-/* Of the methods that take semirings. In doubles a scan of their sums costs more than lanes
- * that idle where rows are even (on an H200, 27-point stencil and mesh: 375 and 295 us, by rows
- * 285 and 253), in floats it does not (197 and 166, by rows 262 and 238). */
+/* Sets plan->method to one of those that support semirings. In doubles, a scan of semiring sums
+ * costs more than lanes that idle if rows have nearly equal lengths (on an H200, 27-point
+ * stencil and mesh: 375 and 295 us, by rows 285 and 253); in floats it does not (197 and 166,
+ * by rows 262 and 238). */
 MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
@@ -120,31 +129,31 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   } else if (!mbi_nonempty_fit(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else {
-    status = mbi_nonempty_need(plan);
-    if (status == MERBIT_OK) {
-      const int small = mbi_choose_small(plan);
-      const int rows = small ? mbi_choose_small_rows(plan)
-                             : plan->type == MERBIT_F64 && mbi_choose_even(plan) &&
-                                   plan->nonempty.longest <= 64;
-      plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
-      (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
-                     rows && small ? "small, with even rows"
-                     : rows        ? "even, short rows of doubles"
-                                   : "of those for semirings",
-                     rows ? "scan" : "merge");
-    }
+    const int small = mbi_choose_small(plan);
+    int rows;
+    MBI_TRY(mbi_nonempty_need(plan));
+    rows = small ? mbi_choose_small_rows(plan)
+                 : plan->type == MERBIT_F64 && mbi_sliced_trusted(plan) &&
+                       plan->nonempty.longest <= 64;
+    plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+    (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
+                   rows && small ? "small, with even rows"
+                   : rows        ? "even, short rows of doubles"
+                                 : "of those for semirings",
+                   rows ? "scan" : "merge");
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers, most of which the caches miss,
- * but not nearly all: with hubs, windows of nonzeros meet some sectors again.
- */
+/* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
+ * are only searched for full blocks. Hubs are counted only if many products spend at least a
+ * third of their time on gathers, of which the caches miss most but not nearly all: with hubs,
+ * windows of nonzeros read some sectors again. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
-  merbit_status status;
+  merbit_status status = MERBIT_OK;
+  double gathers;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
@@ -153,59 +162,42 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty);
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    status = mbi_nonempty_blocks(plan);
+  MBI_TRY(mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty));
+  if (plan->desc.expected_calls <= MBI_MAKING_FORM) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
-    const double gathers =
-        (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
-    if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
-        3 * gathers > mbi_choose_forecast(plan).scan) {
-      status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
-    }
-    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
-      char reason[384];
-      mbi_error_clear(plan->context, reason, sizeof reason);
-      mbi_log(plan->context, "columns are not counted: %s", reason);
-      status = MERBIT_OK;
-    }
+  MBI_TRY(mbi_nonempty_blocks(plan));
+  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+  if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
+      3 * gathers > mbi_scan_cost(plan)) {
+    status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
+  }
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then there are no hubs */
+    char reason[384];
+    mbi_error_clear(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "columns are not counted: %s", reason);
+    return MERBIT_OK;
   }
   return status;
 }
 
-/* Measuring needs products that pay for it, and a user who leaves everything open. */
+/* Returns whether to measure: enough products follow, and the user leaves everything open. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
-         desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
-         plan->device.nnz > 0 && mbi_plan_plain(plan);
+         desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-/* The forms of values that pay with the plan's method. */
-static uint32_t mbi_choose_forms_of(merbit_method method) {
-  switch (method) {
-  case MERBIT_METHOD_SCAN:
-    return MBI_FORMS_ALL & ~MBI_FORMS_SLOW;
-  case MERBIT_METHOD_ROWS:
-  case MERBIT_METHOD_SLICED:
-  case MERBIT_METHOD_BINNED:
-  case MERBIT_METHOD_HUBS:
-    return MBI_FORMS_ALL;
-  default:
-    return MBI_FORMS_CHEAP;
-  }
-}
-
-/* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
- * with general values: their columns cost so little that no shorter value makes up for it.
- * Tables pay in slices; halves not where lanes of the scan load two at once. */
+/* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may
+ * take. A matrix that fits in L2 need not be shorter. Blocks keep general values: their columns
+ * cost so little that shorter values cannot make up for it. Tables pay in SLICED; halves do not
+ * pay in SCAN if lanes load two at once. */
 MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
     if (plan->method != MERBIT_METHOD_AUTO) {
-      *forms = mbi_choose_forms_of(plan->method);
+      *forms = plan->row->cuda->forms;
     } else if (!mbi_choose_small(plan)) {
       status = mbi_nonempty_blocks(plan);
       if (!mbi_has_full_blocks(&plan->nonempty)) {
@@ -220,26 +212,20 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
- * at the matrix, and blocks may take shorter forms of the values. */
+/* Stores the values in a shorter form if that pays. Three methods keep general values: MERBIT,
+ * which is as published; MERGE, which does not inspect the matrix; and BSR. */
 MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      !mbi_nonempty_fit(plan)) {
+      plan->desc.expected_calls < MBI_VALUES_CALLS ||
+      (plan->row->cuda != NULL && plan->row->cuda->forms == 0) || !mbi_nonempty_fit(plan)) {
     return MERBIT_OK;
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_choose_forms(plan, &forms);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_nonempty_need(plan));
+  MBI_TRY(mbi_choose_forms(plan, &forms));
   status = mbi_values_specialise(plan, forms);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then values stay general */
     char reason[384];
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "values are not stored shorter: %s", reason);
@@ -248,21 +234,19 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-/* For several vectors there is one method, with general values. */
+/* Takes MANY, the only method for several vectors, with general values. */
 static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
-  plan->method = MERBIT_METHOD_MANY;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
   status = mbi_method_create(plan);
-  mbi_nonempty_finish(plan->context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }
 
-/* Set plan->method, where the user leaves it open: the merge path for one product of a large
- * matrix, MERBIT beyond 2^32 - 2 rows, else what the forecasts or measuring say. */
+/* Sets plan->method if the user leaves it open: MERGE for one product of a large matrix, MERBIT
+ * beyond 2^32 - 2 rows, else the result of the forecasts or of measuring. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -277,37 +261,35 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
     return MERBIT_OK;
   }
-  status = mbi_nonempty_need(plan);
-  if (status == MERBIT_OK && mbi_plan_plain(plan)) {
-    status = mbi_choose_sample(plan);
+  MBI_TRY(mbi_nonempty_need(plan));
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_sample(plan));
   }
-  if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
-    status = mbi_measure(plan);
-  } else if (status == MERBIT_OK) {
-    plan->method = mbi_choose_method(plan);
+  if (mbi_choose_by_measuring(plan)) {
+    return mbi_measure(plan);
   }
-  return status;
+  plan->method = mbi_choose_method(plan);
+  return MERBIT_OK;
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO takes SCAN where its choice finds no memory
- * for its form of the matrix or cannot take its sizes. */
+/* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back
+ * to SCAN if the chosen method finds no memory or cannot take the matrix's sizes. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   plan->streaming = plan->device.nnz >= 4 * plan->device.rows;
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
-  status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
-  if (status == MERBIT_OK && any) {
-    status = mbi_choose_auto(plan);
+  if (mbi_plan_plain(plan)) {
+    MBI_TRY(mbi_choose_values(plan));
   }
-  if (status != MERBIT_OK) {
-    return status;
+  if (any) {
+    MBI_TRY(mbi_choose_auto(plan));
   }
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_method_take_cuda(plan, plan->method);
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
@@ -315,13 +297,12 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
     mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
-    plan->method = MERBIT_METHOD_SCAN;
-    plan->cuda = mbi_cuda_method_of(plan, plan->method);
+    mbi_method_take_cuda(plan, MERBIT_METHOD_SCAN);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
     mbi_extracted_let_go(plan);
   }
-  mbi_nonempty_finish(context, &plan->nonempty);
+  mbi_nonempty_finish(plan, &plan->nonempty);
   return status;
 }

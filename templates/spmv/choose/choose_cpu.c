@@ -5,40 +5,17 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
- * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
- * the matrix consists of full square blocks: docs/cpu.md has the figures. */
+/* Chooses the method of a plan on the CPU for a CSR; a BSR view stays in blocks. The choice
+ * depends on the expected products, the rows, the nonzeros, the size of x, whether all values
+ * are equal, and whether the matrix consists of full square blocks. docs/cpu.md has the
+ * figures. */
 
-/* Products by MERGE that making another form takes. */
+/* The number of products by MERGE that take as long as building another form. */
 #define MBI_CHOOSE_SORTING 12.0
-/* Steps of the path below which a product is over before a plan's form could matter. */
+/* With fewer steps of the merge path, products are too short for a form to matter. */
 #define MBI_CHOOSE_TINY 4096
 
-typedef struct mbi_choose_sample_cpu {
-  int equal; /* all values are, or it is a pattern */
-  int block; /* rows and columns of the full blocks; 1: none */
-} mbi_choose_sample_cpu;
-
-/* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
- * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
- * ahead. */
-static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
-                                     const mbi_choose_sample_cpu *look) {
-  const merbit_view *csr = &plan->csr;
-  const int far_x = csr->cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
-  const int merge = method == MERBIT_METHOD_MERGE;
-  const int lengthy = csr->nnz / MBI_MERGE_LONG >= csr->rows;
-  double entry = merge ? (lengthy ? 0.36 : 0.42) : look->equal ? 0.25 : 0.36;
-  double row = merge && !lengthy ? 3.5 : 0.7;
-  if (method == MERBIT_METHOD_BSR) {
-    entry = 0.26;
-  }
-  entry += !far_x || lengthy ? 0 : merge ? 3.5 : 1.2;
-  return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
-}
-
-/* ---- What there is to see: it ends at the first thing that is otherwise
- * ----------------------- */
+/* ---- Inspection of the matrix: ends at the first entry that decides ---------------------- */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -52,7 +29,7 @@ static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-/* Whether a row's columns are blocks of `block`, side by side. */
+/* Returns whether a row's columns consist of adjacent blocks of `block` columns. */
 static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
@@ -64,7 +41,8 @@ static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int bas
   return count % block == 0;
 }
 
-/* Whether the CSR consists of full blocks: the rows of each have the same columns. */
+/* Returns whether the CSR consists of full blocks: the rows of each block have the same
+ * columns. */
 static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
@@ -93,18 +71,17 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms; where there is no memory for one, plan->method stays MERGE
- * -------------------------- */
+/* ---- Forms: without memory for one, the plan takes MERGE --------------------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
-    mbi_sorted_destroy(plan);
-    mbi_blocks_destroy(plan);
+    plan->cpu->destroy(plan);
+    mbi_bsr_release(plan->context, &plan->bsr);
     mbi_error_clear(plan->context, reason, sizeof reason);
     mbi_log(plan->context, "this plan takes the merge path: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
-    plan->method = MERBIT_METHOD_MERGE;
+    mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
     status = MERBIT_OK;
@@ -112,67 +89,83 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
   return status;
 }
 
-static merbit_status mbi_choose_sorted(merbit_plan *plan) {
-  plan->method = MERBIT_METHOD_SORTED;
-  return mbi_choose_without(plan, mbi_sorted_create(plan));
-}
-
-static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
+/* Builds the full blocks and takes `method`. */
+static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
   merbit_bsr_desc shape;
   merbit_status status;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = shape.block_cols = block;
+  mbi_method_take_cpu(plan, method);
   status = mbi_bsr_from_view(plan->context, &plan->csr, &shape, MBI_MASKS_ASIDE, &plan->bsr);
   if (status == MERBIT_OK) {
-    status = mbi_blocks_create(plan);
+    status = plan->cpu->create(plan);
   }
   return mbi_choose_without(plan, status);
 }
 
-/* The fastest that pays for itself. plan->why: its forecast and that of the next. */
+/* Takes the method with the least forecast, of those whose form pays for itself, and writes
+ * plan->why. */
 static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
-  mbi_choose_sample_cpu look;
-  merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
-  double merge, sorted, blocks, calls = plan->desc.expected_calls;
-  look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
-  look.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
-                       !mbi_plan_reorders(plan)
-                   ? mbi_choose_block(plan)
-                   : 1;
-  merge = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_MERGE, &look);
-  sorted = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_SORTED, &look);
-  blocks = look.block > 1 && !look.equal
-               ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look)
-               : DBL_MAX;
-  if (calls * (merge - sorted) > MBI_CHOOSE_SORTING * merge) {
-    best = MERBIT_METHOD_SORTED;
-    next = MERBIT_METHOD_MERGE;
-  }
-  if (blocks < sorted && calls * (merge - blocks) > MBI_CHOOSE_SORTING * merge) {
-    next = best;
-    best = MERBIT_METHOD_BSR;
+  const double calls = plan->desc.expected_calls;
+  const mbi_method *row, *best = mbi_method_find(MERBIT_METHOD_MERGE), *next = NULL;
+  mbi_cpu_sample sample;
+  double merge, least, second = HUGE_VAL;
+  size_t i;
+  sample.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
+  sample.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
+                         !mbi_plan_reorders(plan)
+                     ? mbi_choose_block(plan)
+                     : 1;
+  least = merge = best->cpu->cost(plan, &sample);
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    const double cost =
+        row->cpu != NULL && row->cpu->cost != NULL ? row->cpu->cost(plan, &sample) : HUGE_VAL;
+    if (cost < least && calls * (merge - cost) > MBI_CHOOSE_SORTING * merge) {
+      next = best;
+      second = least;
+      best = row;
+      least = cost;
+    } else if (row != best && cost < second) {
+      next = row;
+      second = cost;
+    }
   }
   (void)snprintf(plan->why, sizeof plan->why,
                  "%sforecast %.0f us for %d product%s, runner-up %s %.0f us",
-                 best == MERBIT_METHOD_BSR ? "full blocks, " : "",
-                 1e6 * mbi_choose_cpu_seconds(plan, best, &look), plan->desc.expected_calls,
-                 plan->desc.expected_calls != 1 ? "s" : "", mbi_method_name(next),
-                 1e6 * mbi_choose_cpu_seconds(plan, next, &look));
-  return best == MERBIT_METHOD_BSR      ? mbi_choose_blocks(plan, look.block)
-         : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan)
-                                        : MERBIT_OK;
+                 (best->takes & MBI_OF_BLOCKS) != 0 ? "full blocks, " : "", 1e6 * least,
+                 plan->desc.expected_calls, plan->desc.expected_calls != 1 ? "s" : "",
+                 next->name, 1e6 * second);
+  if ((best->takes & MBI_OF_BLOCKS) != 0) {
+    return mbi_choose_blocks(plan, best->number, sample.block);
+  }
+  mbi_method_take_cpu(plan, best->number);
+  return plan->cpu->create != NULL ? mbi_choose_without(plan, plan->cpu->create(plan))
+                                   : MERBIT_OK;
 }
 
-/* Set plan->method and make what it needs. */
+/* Returns the method that the user or the matrix dictates, or AUTO. */
+static merbit_method mbi_choose_given(const merbit_plan *plan) {
+  if (plan->desc.method != MERBIT_METHOD_AUTO) {
+    return plan->desc.method;
+  }
+  return mbi_plan_takes_blocks(plan) ? MERBIT_METHOD_BSR
+         : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC
+                                     : MERBIT_METHOD_AUTO;
+}
+
+/* Takes the plan's method and builds its form of the matrix. On failure the caller runs
+ * mbi_plan_free. */
 MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
-  plan->method = plan->desc.method;
-  if (plan->method == MERBIT_METHOD_SORTED) {
-    return mbi_choose_sorted(plan);
+  const merbit_method given = mbi_choose_given(plan);
+  if (!mbi_plan_takes_blocks(plan)) {
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
   }
-  if (plan->method != MERBIT_METHOD_AUTO) {
-    return MERBIT_OK;
+  if (given != MERBIT_METHOD_AUTO) {
+    mbi_method_take_cpu(plan, given);
+    return plan->cpu->create != NULL ? plan->cpu->create(plan) : MERBIT_OK;
   }
-  plan->method = MERBIT_METHOD_MERGE;
+  mbi_method_take_cpu(plan, MERBIT_METHOD_MERGE);
   if (mbi_plan_vectors(plan) > 1) {
     (void)snprintf(plan->why, sizeof plan->why, "for several vectors; runner-up none");
     return MERBIT_OK;

@@ -4,21 +4,21 @@
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
- * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
- * by the structure's hash and the device. */
-#ifndef MBI_MEASURE_ROUNDS
-#endif
+/* AUTO by measuring. If thousands of products will follow, the best two or three methods are
+ * built in turn and timed on the matrix itself. The answer is kept on disk beside the cubins,
+ * by a hash of the structure and by the device. */
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
-/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+/* Adds a candidate. Keeps the MBI_MEASURE_MOST fastest ones, the fastest first. Returns their
+ * number. */
 MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
-                                 int omega, double seconds) {
+                                 int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
   for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
     if (at < MBI_MEASURE_MOST) {
@@ -27,64 +27,63 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   }
   if (at < MBI_MEASURE_MOST) {
     candidates[at].method = method;
-    candidates[at].omega = omega;
+    candidates[at].whole = whole;
     candidates[at].seconds = seconds;
   }
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
- * enough for rows that cross thread blocks. Else what the forecasts put
- * within half as much again of the best. */
-MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
-  const mbi_nonempty_rows *nonempty = &plan->nonempty;
-  const mbi_forecast f = mbi_choose_forecast(plan);
-  int even = nonempty->slots / 2 <= plan->device.nnz;
+/* Adds the methods to measure for a small matrix. There launches and latency decide, which no
+ * forecast contains. With full blocks such a matrix is so large that rows may cross thread
+ * blocks. */
+static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
+  const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
+                   mbi_rows_walk(plan) <= mbi_scan_cost(plan);
+  const int full = mbi_choose_full(plan);
   int count = 0;
-  if (mbi_choose_small(plan)) {
-    even = even && mbi_rows_walk(plan) <= f.scan;
-    if (mbi_choose_full(plan)) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
-    if (count > 1 && even) {
-      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
-    }
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
-    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
-  } else {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
-    if (f.blocks < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
-    }
-    if (f.hubs < f.scan) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
-    }
-    if (even) {
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
-      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, f.rows);
-    }
-    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
-      count--;
-    }
-    return count;
+  if (full) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
   }
+  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+  if (!full || !even) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+  }
+  return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+}
+
+/* Lists the methods to measure. For a large matrix these are the methods whose forecast is at
+ * most 1.5 times the least. Returns their number. */
+MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_method *row;
+  int count = 0;
+  size_t i;
+  if (mbi_choose_small(plan)) {
+    return mbi_measure_small(plan, candidates);
+  }
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    if (row->cuda != NULL && row->cuda->cost != NULL) {
+      count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
+                              row->cuda->cost(plan));
+    }
+  }
+  while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+    count--;
+  }
+  return count;
 }
 
 /* ---- Timing ------------------------------------------------------------------------------ */
 
-/* Seconds of a product of the plan as it is made now. */
+/* Measures the seconds of a product of the plan in its present form. */
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
                                          mbi_devptr y, double *seconds) {
-  /* The second parts are for mbi_scalar_zero, which would read both of a complex number: gcc
-   * -O3 sees it. */
+  /* The second parts are for mbi_scalar_zero, which would read both parts of a complex number;
+   * gcc -O3 warns otherwise. */
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
   const void *alpha = one, *beta = zero;
   const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
-  merbit_status status = MERBIT_OK;
   int round, i;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     alpha = beta = none;
@@ -93,43 +92,43 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
     beta = zero_f32;
   }
   *seconds = HUGE_VAL;
-  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+  for (round = 0; round <= MBI_MEASURE_ROUNDS; round++) {
     const int products = round == 0 ? 1 : batch; /* the first one warms up */
     const double start = mbi_seconds();
     double taken;
-    for (i = 0; i < products && status == MERBIT_OK; i++) {
-      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
+    for (i = 0; i < products; i++) {
+      MBI_TRY(mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL));
     }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(plan->context, NULL);
-    }
+    MBI_TRY(mbi_device_synchronize(plan->context, NULL));
     taken = (mbi_seconds() - start) / products;
     *seconds = round > 0 && taken < *seconds ? taken : *seconds;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
- * or the memory does not allow is infinitely slow. */
+/* Sets SCAN's knob `whole`. plan_desc.tuning has set none, since AUTO takes none. */
+static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
+  plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
+}
+
+/* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix or the
+ * memory does not allow the candidate, its time is infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
                                      mbi_devptr y) {
   merbit_context *context = plan->context;
-  const int omega = plan->desc.omega;
   mbi_devptr carries = 0;
   merbit_status status;
-  plan->method = candidate->method;
-  plan->desc.omega = candidate->omega;
-  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_method_take_cuda(plan, candidate->method);
+  mbi_measure_take_whole(plan, candidate->whole);
   status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
+    status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
-  mbi_device_release(context, carries);
+  mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
-  plan->desc.omega = omega;
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
     char reason[384];
     mbi_error_clear(context, reason, sizeof reason);
@@ -140,7 +139,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-/* All of them, on vectors of zeros. */
+/* Times all candidates, on vectors of zeros. */
 static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
@@ -148,51 +147,45 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   const uint64_t bytes = x_bytes + plan->device.rows * size;
   mbi_devptr vectors = 0;
   int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "vectors to measure", &vectors));
+  status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
   for (i = 0; i < count && status == MERBIT_OK; i++) {
     status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
   }
-  mbi_device_release(context, vectors);
+  mbi_plan_release(plan, vectors);
   return status;
 }
 
-/* ---- Memory ------------------------------------------------------------------------------ */
+/* ---- Stored answers ---------------------------------------------------------------------- */
 
-/* The key of the matrix's answer on this device, or NULL. */
+/* Makes the key of the matrix's answer on this device; NULL on failure. */
 static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
-  merbit_status status = mbi_nonempty_hash(plan, &hash);
   *key = NULL;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
-  }
-  if (status == MERBIT_OK) {
-    *key = (char *)room;
-    *size = (size_t)snprintf(*key, 1024,
-                             "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
-                             " nonzeros, %016" PRIx64 ", base %d, %s, %s",
-                             MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
-                             context->device.name, context->device.multiprocessors,
-                             plan->device.rows, plan->device.cols, plan->device.nnz, hash,
-                             plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_hash(plan, &hash));
+  MBI_TRY(mbi_allocate_array(context, 1024, 1, "the key of a choice", &room));
+  *key = (char *)room;
+  *size = (size_t)snprintf(*key, 1024,
+                           "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+                           " nonzeros, %016" PRIx64 ", base %d, %s, %s",
+                           MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
+                           context->device.name, context->device.multiprocessors,
+                           plan->device.rows, plan->device.cols, plan->device.nnz, hash,
+                           plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
+  return MERBIT_OK;
 }
 
-/* Whether an answer from disk is one that this version could have given. */
+/* Returns whether an answer from disk could have been written by this version. */
 MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
                                     size_t size) {
-  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
-         (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
-          found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
-          found->method == MERBIT_METHOD_HUBS ||
-          (found->method == MERBIT_METHOD_BSR && mbi_has_full_blocks(&plan->nonempty))) &&
-         found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+  const mbi_method *row = mbi_method_find((merbit_method)found->method);
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
+         row->cuda != NULL && row->cuda->cost != NULL &&
+         ((row->takes & MBI_OF_BLOCKS) == 0 || mbi_has_full_blocks(&plan->nonempty)) &&
+         found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
 static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
@@ -222,28 +215,27 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
     best = candidates[i].seconds < candidates[best].seconds ? i : best;
   }
   answer->method = (int32_t)candidates[best].method;
-  answer->omega = candidates[best].omega;
+  answer->whole = candidates[best].whole;
   (void)snprintf(answer->why, sizeof answer->why, "measured");
   for (i = 0; i < count; i++) {
     length = strlen(answer->why);
     (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
                    i > 0 ? "," : "", mbi_method_name(candidates[i].method),
-                   candidates[i].omega == 2 ? " of whole rows" : "",
+                   candidates[i].whole == 2 ? " of whole rows" : "",
                    1e6 * candidates[i].seconds);
   }
 }
 
-/* Set plan->method, plan->desc.omega and plan->why. Needs plan->nonempty, sampled. */
+/* Sets plan->method, SCAN's knob `whole` and plan->why. plan->nonempty must be set and sampled.
+ */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
   char *key = NULL;
   size_t key_size = 0;
   int recalled;
-  merbit_status status = mbi_measure_key(plan, &key, &key_size);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_measure_key(plan, &key, &key_size));
   recalled = mbi_measure_recall(plan, key, key_size, &answer);
   if (!recalled) {
     const int count = mbi_measure_candidates(plan, candidates);
@@ -255,7 +247,7 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   }
   mbi_release(plan->context, key);
   plan->method = (merbit_method)answer.method;
-  plan->desc.omega = answer.omega;
+  mbi_measure_take_whole(plan, answer.whole);
   (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
                  answer.why);
   return status;

@@ -2,28 +2,28 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/plan/plan.h"
 
-/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
- * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
- * Pages are moved, the user's too; where the system does not move them, a copy is made in which
- * each task writes its part first. */
+/* Puts each task's part of the matrix on the memory node of the thread that takes it: section
+ * III.D of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
+ * SC16. Pages are moved, the user's too. If the system does not move them, each task copies its
+ * part, so that the copy's pages lie on its node. */
 
-#define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
+#define MBI_NUMA_FEW (64 * 4096) /* one page in so many bytes may stay on another node */
 
 typedef struct mbi_numa_copy {
   const merbit_plan *plan;
   const char *from;
   char *to;
-  size_t size; /* of an element */
+  size_t size; /* of an element, in bytes */
 } mbi_numa_copy;
 
-/* First entry of a task. */
+/* Returns the first entry of a task. */
 static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   const int64_t path = plan->csr.rows + plan->csr.nnz;
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
 
-/* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
- * for pages that two share and a few that were busy. */
+/* Moves the tasks' parts of an array, which has an element per entry, to their nodes. Returns 1
+ * if all are there; pages that two tasks share and a few busy ones do not count. */
 MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
                                  const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
@@ -49,47 +49,40 @@ static void mbi_numa_copy_part(void *argument, int task) {
 static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
                                          void **to) {
   mbi_numa_copy copy;
-  merbit_status status = mbi_allocate_array(plan->context, plan->csr.nnz, size,
-                                            "a copy of the matrix on its nodes", to);
-  if (status == MERBIT_OK) {
-    copy.plan = plan;
-    copy.from = (const char *)from;
-    copy.to = (char *)*to;
-    copy.size = size;
-    mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(plan->context, plan->csr.nnz, size,
+                             "a copy of the matrix on its nodes", to));
+  copy.plan = plan;
+  copy.from = (const char *)from;
+  copy.to = (char *)*to;
+  copy.size = size;
+  mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
+  return MERBIT_OK;
 }
 
-/* The CSR as MERGE reads it. */
+/* Places the CSR that MERGE reads. */
 static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
                                         mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
   void *memory;
-  merbit_status status = MERBIT_OK;
   if (!mbi_numa_settle(plan, numa, plan->csr.col_ind, sizeof(int32_t), move) &&
       plan->placed_columns == NULL) {
     plan->placed = MBI_PLACED_COPIED;
-    status = mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory);
-    if (status == MERBIT_OK) {
-      plan->placed_columns = memory;
-      plan->csr.col_ind = memory;
-    }
+    MBI_TRY(mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory));
+    plan->placed_columns = memory;
+    plan->csr.col_ind = memory;
   }
-  if (status == MERBIT_OK && plan->values != NULL &&
-      !mbi_numa_settle(plan, numa, plan->values, size, move) && plan->own_values == NULL) {
+  if (plan->values != NULL && !mbi_numa_settle(plan, numa, plan->values, size, move) &&
+      plan->own_values == NULL) {
     plan->placed = MBI_PLACED_COPIED;
-    status = mbi_numa_copy_array(plan, plan->values, size, &memory);
-    if (status == MERBIT_OK) {
-      plan->own_values = memory;
-      plan->values = memory;
-    }
+    MBI_TRY(mbi_numa_copy_array(plan, plan->values, size, &memory));
+    plan->own_values = memory;
+    plan->values = memory;
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
- * rows were written by the tasks that read them, so that they need no copy. */
+/* Places what the plan's method reads. Called again after new values, which may lie in other
+ * pages. Sorted rows were written by the tasks that read them and need no copy. */
 MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
                                           mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
@@ -97,14 +90,14 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
     plan->placed = MBI_PLACED_ONE_NODE;
     return MERBIT_OK;
   }
-  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE ||
+  if (plan->csr.nnz == 0 || (plan->row->takes & MBI_SEQUENTIAL) != 0 ||
       plan->blocks.chunk_index != NULL) {
     plan->placed = MBI_PLACED_NOTHING;
     return MERBIT_OK;
   }
   plan->placed = plan->placed_columns != NULL ? MBI_PLACED_COPIED : MBI_PLACED_MOVED;
   plan->placed_nodes = numa->nodes;
-  if (plan->method != MERBIT_METHOD_SORTED) {
+  if (sorted->col_ind == NULL) {
     return mbi_numa_place_csr(plan, numa, move);
   }
   if (!mbi_numa_settle(plan, numa, sorted->col_ind, sizeof(int32_t), move) ||
@@ -115,7 +108,7 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
   return MERBIT_OK;
 }
 
-/* Where the user asked for it. */
+/* Places the matrix if the user asked for it by plan_desc.numa. */
 MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
@@ -128,7 +121,7 @@ MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-/* What is appended to the plan's line. */
+/* Writes what is appended to the plan's description. */
 MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {

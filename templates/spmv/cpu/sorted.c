@@ -3,28 +3,29 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/plan/plan.h"
 
-/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
- * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
- * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
- * where the next row is as long as the last. The rows of a window stay together, so that x and
- * y are met as before. Tasks are cut as in spmv/cpu/merge.c; a row that tasks share stays as it
- * is.
+/* SORTED: rows sorted by length within windows. This is the sigma of SELL-C-sigma (M. Kreutzer
+ * et al., A Unified Sparse Matrix Data Format, SIAM J. Sci. Comput. 36(5), 2014) without its
+ * padding. On short rows a CPU core loses most of its time to wrong predictions of where a row
+ * ends, and predicts well if the next row is as long as the last. The rows of a window stay
+ * together, so x and y are accessed with the same locality as before. Tasks are cut as in
+ * spmv/cpu/merge.c; a row that several tasks share is not moved.
  *
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
- * writes its own part first, so that its pages lie where it runs. */
+ * writes its own part first, so that the pages lie on the node where it runs. */
 
-#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
+/* Rows of at least this length are not sorted: their ends cost little. */
+#define MBI_SORTED_LONG 64
 
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
-  int *differ; /* for each task: some value of its is not the first of all */
+  int *differ; /* per task: 1 if one of its values differs from the first of all */
 } mbi_sorted_build;
 
 static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-/* The parts of the tasks, cut as in spmv/cpu/merge.c. */
+/* Cuts the matrix into the parts of the tasks, as spmv/cpu/merge.c does. */
 static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
@@ -55,7 +56,7 @@ static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-/* How many rows of a window are of each length; the last count is of all long ones. */
+/* Counts the rows of a window by length. The last count is that of all long rows. */
 static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
                              int64_t *counts) {
   int64_t start = mbi_row_start(csr, row);
@@ -71,7 +72,7 @@ static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row)
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-/* Whether all values of a task have the bits of the first of all. */
+/* Returns 1 if one of the task's values differs in its bits from the first of all. */
 static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
   const size_t size = mbi_type_size(plan->type);
   const char *first = (const char *)plan->values;
@@ -84,7 +85,7 @@ static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *sh
   return 0;
 }
 
-/* First pass of a task: how many runs there will be, and how its values are. */
+/* First pass of a task: counts its runs and compares its values. */
 static void mbi_sorted_measure(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -102,7 +103,7 @@ static void mbi_sorted_measure(void *argument, int task) {
   build->differ[task] = mbi_sorted_differ(plan, share);
 }
 
-/* Columns [begin, end) of the CSR to `target`, counted from 0. */
+/* Copies columns [begin, end) of the CSR to `target`, with base 0. */
 static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
                                int32_t *target) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
@@ -111,7 +112,8 @@ static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t en
   }
 }
 
-/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
+/* Fills a window: the order of its rows, its runs, and its columns in that order. Returns the
+ * number of runs. */
 static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
                                       int64_t last) {
   const merbit_view *csr = &plan->csr;
@@ -152,7 +154,7 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   return run - (sorted->runs + window->run);
 }
 
-/* Values of a task in the order of its columns. */
+/* Copies the values of a task in the order of its columns. */
 static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -180,7 +182,7 @@ static void mbi_sorted_values(void *argument, int task) {
          (size_t)(share->carry_end - share->carry) * size);
 }
 
-/* Second pass of a task. */
+/* Second pass of a task: fills its windows, columns and values. */
 static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
@@ -198,7 +200,7 @@ static void mbi_sorted_fill(void *argument, int task) {
     run += window->runs;
   }
   mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
-  if (task == plan->tasks - 1) { /* that are asked for ahead */
+  if (task == plan->tasks - 1) { /* the padding that the prefetch reads */
     memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
   }
   if (sorted->values != NULL) {
@@ -217,7 +219,7 @@ MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-/* The value of all nonzeros: a float is exactly a double. */
+/* Returns the value that all nonzeros share; a float converts to double exactly. */
 static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
          : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
@@ -229,43 +231,36 @@ static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
                             "the values of sorted rows", &plan->sorted.values);
 }
 
-/* Everything whose size is known after the first pass. */
+/* Allocates the arrays whose sizes are known after the first pass. */
 static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   int64_t windows = 0, runs = 0;
   void *memory;
   int task;
-  merbit_status status;
   for (task = 0; task < plan->tasks; task++) {
     sorted->shares[task].window = windows;
     sorted->shares[task].run = runs;
     windows += sorted->shares[task].windows;
     runs += sorted->shares[task].runs;
   }
-  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
-                              "the windows of sorted rows", &memory);
+  MBI_TRY(mbi_allocate_array(context, windows, sizeof *sorted->windows,
+                             "the windows of sorted rows", &memory));
   sorted->windows = (mbi_sorted_window *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
-                                &memory);
-    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
-                                "the numbers of sorted rows", &memory);
-    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
-                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
-    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
-  }
-  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+  MBI_TRY(mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+                             &memory));
+  sorted->runs = (mbi_sorted_run *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+                             "the numbers of sorted rows", &memory));
+  sorted->row_id = (uint16_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                             sizeof *sorted->col_ind, "the columns of sorted rows", &memory));
+  sorted->col_ind = (int32_t *)memory;
+  return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
-/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
- * up. */
+/* Builds plan->sorted from plan->csr and plan->values. On failure the caller runs
+ * mbi_sorted_destroy. */
 MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -273,12 +268,9 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   mbi_sorted_build build;
   void *memory;
   int task, differ = plan->desc.changing_values && plan->values != NULL;
-  merbit_status status =
-      mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
-                         "the parts of sorted rows", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_allocate_array(context, plan->tasks,
+                             sizeof *sorted->shares + sizeof *build.differ,
+                             "the parts of sorted rows", &memory));
   sorted->shares = (mbi_sorted_share *)memory;
   build.differ = (int *)(void *)(sorted->shares + plan->tasks);
   build.plan = plan;
@@ -289,17 +281,15 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   }
   sorted->value = mbi_sorted_first(plan);
   sorted->far_x = x_bytes > MBI_SORTED_FAR;
-  status = mbi_sorted_allocate(plan, differ);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
-  }
-  return status;
+  MBI_TRY(mbi_sorted_allocate(plan, differ));
+  mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  return MERBIT_OK;
 }
 
-/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
+/* Takes new plan->values. If they are not all equal, allocates an array for them, which the
+ * plan keeps. */
 MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
-  merbit_status status = MERBIT_OK;
   int task, differ = plan->sorted.values != NULL;
   for (task = 0; task < plan->tasks && !differ; task++) {
     differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
@@ -311,10 +301,8 @@ MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (plan->sorted.values == NULL) {
-    status = mbi_sorted_allocate_values(plan);
+    MBI_TRY(mbi_sorted_allocate_values(plan));
   }
-  if (status == MERBIT_OK) {
-    mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
-  }
-  return status;
+  mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
+  return MERBIT_OK;
 }

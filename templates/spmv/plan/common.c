@@ -4,22 +4,57 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* What methods and stages ask of a plan. */
+/* Questions about a plan that methods and stages ask, and launches. */
 
-/* Whether products start only when all before them is done. Then x is read as data that nobody
- * writes, which most methods gain more by than by an early start; SLICED loses nothing without.
- */
-MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
-  return plan->making.interleaved && plan->method != MERBIT_METHOD_SLICED;
+/* Returns the whole number that plan_desc.tuning sets, 0 if it sets none. `knob` is the place
+ * of the name among the method's knobs: MBI_KNOB_... in its header. */
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
+  return (int)plan->tuning[knob];
 }
 
-/* A MBI_START of a kernel of a product. A fix-up `behind` the product of the same call is early
- * in calm plans too: it reads the carries as data that others write. */
+/* ---- GPU memory -------------------------------------------------------------------------- */
+
+/* Returns the arena in which the plan's arrays may lie. */
+static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
+  return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
+}
+
+/* Allocates an array of the plan: from its arena while the plan is made, if that has enough
+ * space. */
+MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+                                             const char *what, mbi_devptr *address) {
+  return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
+}
+
+/* Allocates arrays of the plan as mbi_arena_allocate_parts does. */
+MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+                                                   int count, mbi_devptr *const *parts,
+                                                   const uint64_t *bytes) {
+  return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
+                                  bytes);
+}
+
+/* Releases an array of the plan. */
+MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+  mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
+}
+
+/* ---- Launches and values ----------------------------------------------------------------- */
+
+/* Returns whether products start only when all earlier work is done. Then they can read x as
+ * data that nobody writes, from which most methods gain more than from a dependent launch. */
+MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
+  return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
+}
+
+/* Returns how a kernel of a product is launched. A fix-up, `behind` the product of the same
+ * call, is always a dependent launch, because it reads the carries as data that others
+ * write. */
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* A kernel of a product with nothing of the same call before it that it could be `behind`. */
+/* Launches the first kernel of a product. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
                                            void *stream, const void *arguments) {
@@ -27,7 +62,7 @@ MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, co
                                 stream, arguments, mbi_plan_start(plan, 0));
 }
 
-/* That a product reads of each nonzero's value. */
+/* Returns the bytes that a product reads of each nonzero's value. */
 MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
@@ -44,7 +79,8 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-/* That a product moves for values beside. */
+/* Returns the bytes of values that a product reads only once: tables, and values of rows or
+ * columns. */
 MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
@@ -55,14 +91,14 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
                                           : 0;
 }
 
-/* Of shared memory that each block of a product keeps for a table. */
+/* Returns the bytes of shared memory per block of a product for a table of values. */
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
              ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
              : 0;
 }
 
-/* For merbit_plan_describe. */
+/* Returns the description of the values for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values",
                                       "values all equal",
@@ -77,44 +113,22 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
              : names[plan->device.form];
 }
 
-/* Whether plan->bsr is what is multiplied. */
+/* Returns whether the plan multiplies plan->bsr. */
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge",  "merbit",   "scan",
-                                      "rows", "sliced",    "binned", "bsr",      "cb",
-                                      "hubs", "sorted",    "many",   "symmetric"};
-#ifdef MERBIT_STUDY_METHODS
-  if (method >= MERBIT_METHOD_BSR_ROWS) {
-    return mbi_study_name(method);
-  }
-#endif
-  return names[method];
+/* Returns whether the plan multiplies the matrix in another order. */
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-/* Returns the name that users write; of methods for comparison, that of mbi_method_name. */
-MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
-  static const char *const names[] = {
-      "MERBIT_METHOD_AUTO",   "MERBIT_METHOD_REFERENCE", "MERBIT_METHOD_MERGE",
-      "MERBIT_METHOD_MERBIT", "MERBIT_METHOD_SCAN",      "MERBIT_METHOD_ROWS",
-      "MERBIT_METHOD_SLICED", "MERBIT_METHOD_BINNED",    "MERBIT_METHOD_BSR",
-      "MERBIT_METHOD_CB",     "MERBIT_METHOD_HUBS",      "MERBIT_METHOD_SORTED",
-      "MERBIT_METHOD_MANY",   "MERBIT_METHOD_SYMMETRIC"};
-#ifdef MERBIT_STUDY_METHODS
-  if (method >= MERBIT_METHOD_BSR_ROWS) {
-    return mbi_study_name(method);
-  }
-#endif
-  return names[method];
-}
-
+/* Returns whether the plan multiplies by a transpose. */
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
 
-/* The transpose of a COO, as it lies. */
+/* Transposes a COO view in place: swaps its index arrays and sizes. */
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   const void *rows = coo->row_ind;
   const int64_t count = coo->rows;
@@ -124,7 +138,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-/* Check the arrays of plan->view, which are on the host, by the names under which they came. */
+/* Checks the arrays of plan->view, which are on the host. Messages name the user's arrays. */
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host) {
   merbit_view given = *host;

@@ -4,29 +4,23 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
-/* Bytes that one product moves if everything is moved once: the plan's streams, x and y. */
+/* Returns the bytes that one product moves if everything is moved once: the plan's streams, x
+ * and y. */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
-  const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) * mbi_plan_vectors(plan) +
-      mbi_epilogue_stream_bytes(plan);
+  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_accumulator(plan)) *
+                              mbi_plan_vectors(plan) +
+                          mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
-  const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
     return vectors + (int64_t)plan->stream_bytes;
   }
-  if (plan->blocks.chunk_index != NULL) {
-    return vectors + (bsr->values != NULL ? mbi_view_values(bsr) * size : 0) +
-           bsr->nnz * (int64_t)sizeof(int32_t) +
-           (mbi_block_count(rows, bsr->block_rows) + 1) *
-               (int64_t)mbi_index_bytes(bsr->offset_type);
-  }
-  if (plan->sorted.shares != NULL) {
-    return (plan->sorted.values != NULL ? values : 0) + columns + vectors +
-           rows * (int64_t)sizeof *plan->sorted.row_id;
+  if (plan->cpu->stream_bytes != NULL) {
+    return vectors + plan->cpu->stream_bytes(plan);
   }
   return values + columns + vectors +
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
@@ -62,26 +56,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   return MERBIT_OK;
 }
 
-static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
-  const merbit_view *bsr = &plan->bsr.view;
-  return snprintf(
-      text, size,
-      "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
-      "product%s",
-      mbi_method_name(plan->method),
-      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-      : plan->why[0] != '\0'                  ? plan->why
-                                              : "AUTO's method for blocks there",
-      mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
-      bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
-      bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
-      plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-      1e-6 * (double)mbi_plan_product_bytes(plan),
-      plan->why[0] != '\0' ? "" : "; runner-up merge");
-}
-
-/* What is appended to the line of a transposed plan. */
+/* Writes what is appended to the description of a transposed plan. */
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
@@ -94,14 +69,14 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
                   1e3 * plan->transpose.seconds);
 }
 
-/* What is appended to the line of a reordered plan. */
+/* Writes what is appended to the description of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
                   mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-/* What is appended to the line of a plan whose view gives one triangle. */
+/* Writes what is appended to the description of a plan of one triangle. */
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
@@ -113,7 +88,7 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       1e3 * half->seconds);
 }
 
-/* What is appended to the line of a plan of several vectors. */
+/* Writes what is appended to the description of a plan of several vectors. */
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
                   plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
@@ -139,7 +114,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         line, sizeof line,
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
-        mbi_method_name(plan->method), plan->context->device.name,
+        plan->row->name, plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
@@ -149,30 +124,30 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
-  } else if (plan->blocks.chunk_index != NULL) {
-    length = mbi_describe_blocks(plan, line, sizeof line);
+  } else if (plan->cpu->describe != NULL) {
+    length = plan->cpu->describe(plan, mbi_plan_product_bytes(plan), line, sizeof line);
   } else {
-    const int one = plan->method == MERBIT_METHOD_REFERENCE;
+    const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-    length = snprintf(line, sizeof line,
-                      "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
-                      mbi_method_name(plan->method),
-                      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
-                      mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
-                      plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
-                      !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-                      1e-6 * (double)mbi_plan_product_bytes(plan),
-                      plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
-                      : one ? "; runner-up merge"
-                            : "; runner-up reference",
-                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+    length = snprintf(
+        line, sizeof line,
+        "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
+        plan->row->name, plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
+        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
+        plan->csr.nnz, one ? 1 : plan->tasks, !one && plan->tasks != 1 ? "s" : "",
+        mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan),
+        plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
+        : one ? "; runner-up merge"
+              : "; runner-up reference",
+        reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
       (size_t)length < sizeof line) {
     length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
-  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 && (size_t)length < sizeof line) {
+  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 &&
+      (size_t)length < sizeof line) {
     length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&

@@ -5,25 +5,25 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* A method with x as it wants it: where values are the same throughout each column, x is
- * multiplied by them before a product, which then takes all as ones. */
+/* Calls of the plan's method. If the values are equal throughout each column, x is multiplied
+ * by them before a product, which then takes all values as ones. */
 
 #define MBI_COLUMNS_ALIGNMENT 256
 
-/* After the carries of a product in flight. */
+/* Returns the offset of the scaled x in a product's scratch, after the carries. */
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
   return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
          MBI_COLUMNS_ALIGNMENT;
 }
 
-/* Bytes that one product in flight needs. */
+/* Returns the bytes of scratch that one product in flight needs. */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_COLUMN
              ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
              : plan->cuda->carry_bytes(plan);
 }
 
-/* Forgets what a method made on a device that is lost. */
+/* Clears the pointers to what a method made on a device that is lost. */
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   mbi_release(plan->context, plan->state);
   plan->state = NULL;
@@ -32,22 +32,20 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   plan->scale = NULL;
 }
 
-/* Creates what plan->cuda makes of the matrix in plan->device. After a failure
- * mbi_method_destroy cleans up. */
+/* Builds the method's form of the matrix in plan->device. On failure the caller runs
+ * mbi_method_destroy. */
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
-  merbit_status status = mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
-                                            "the state of a method", &plan->state);
-  if (status == MERBIT_OK) {
-    memset(plan->state, 0, plan->cuda->state_bytes);
-    status = plan->cuda->create(plan);
-  }
-  return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
+                             "the state of a method", &plan->state));
+  memset(plan->state, 0, plan->cuda->state_bytes);
+  MBI_TRY(plan->cuda->create(plan));
+  return plan->device.form == MBI_VALUES_COLUMN
              ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale",
                                   &plan->scale)
-             : status;
+             : MERBIT_OK;
 }
 
-/* Releases what mbi_method_create made; the plan may then take another method. */
+/* Releases what mbi_method_create made. The plan may then take another method. */
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   if (plan->state != NULL) {
     plan->cuda->destroy(plan);
@@ -55,17 +53,10 @@ MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
   mbi_method_forget(plan);
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
-MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
-         mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
-}
-
-/* y = alpha A x + beta y. */
+/* Computes y = alpha A x + beta y. */
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                                                const void *alpha, mbi_devptr x,
                                                const void *beta, mbi_devptr y, void *stream) {
-  merbit_status status = MERBIT_OK;
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
     mbk_values_scale_arguments arguments;
@@ -75,10 +66,9 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
     arguments.scaled = scaled;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
-                             mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments);
+    MBI_TRY(mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
+                            mbi_values_blocks(plan->device.cols), 256, 0, stream, &arguments));
     x = scaled;
   }
-  return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
-                             : status;
+  return plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream);
 }

@@ -4,11 +4,10 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
- * it, on the CPU a function over chunks of rows behind the product. */
+/* Products of plans with an epilogue: on CUDA the product of any method, followed by one
+ * kernel; on the CPU the product, followed by a function over chunks of rows. */
 
-/* ---- CPU ------------------------------------------------------------------------------------
- */
+/* ---- CPU --------------------------------------------------------------------------------- */
 
 typedef struct mbi_epilogue_task {
   const mbi_epilogue *epilogue;
@@ -32,7 +31,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
   t->sums[2 * (size_t)chunk + 1] = sums[1];
 }
 
-/* alpha or beta. */
+/* Returns the address of 1 or of 0 in the type of the vectors, for alpha or beta. */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
@@ -67,13 +66,13 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
   }
 }
 
-/* ---- CUDA -----------------------------------------------------------------------------------
- */
+/* ---- CUDA -------------------------------------------------------------------------------- */
 
-/* In an entered context. The product writes y, which the kernel behind it reads, and changes
- * where there is a result. With `skip` too the product, which knows nothing of it or may be
- * through before it is set, goes to the workspace, so that y keeps what it holds. Where nothing
- * is asked for beside the product the kernel is left out. */
+/* Enqueues the product and the epilogue's kernel. The CUDA context must be current. The product
+ * writes y; the kernel reads it, and changes it if there is a result. If there is a `skip` too,
+ * the product goes to the workspace, so that y can stay unchanged: the product does not read
+ * `skip`, or may finish before it is set. Without a result and without sums the kernel is not
+ * launched. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *x, void *y, const void *const *vectors,
                                        const double *scalars, double *sums, const int *skip,
@@ -82,52 +81,48 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbi_devptr to = mbi_device_address(y);
   mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
   uint64_t rows = (uint64_t)plan->csr.rows, places;
-  mbi_epilogue_call call;
-  int i, aligned;
+  int i;
   mbk_epilogue_rows_arguments arguments;
   static const mbi_devptr none = 0;
-  mbi_devptr stop = mbi_device_address(skip); /* a kernel's argument in place of alpha */
-  merbit_status status = mbi_method_multiply(
+  mbi_devptr stop = mbi_device_address(skip); /* the kernel's argument instead of alpha */
+  MBI_TRY(mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
       mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
-      stream);
-  if (rows == 0) { /* then they point nowhere */
+      stream));
+  if (rows == 0) { /* then the addresses may not be valid */
     product = to = 0;
   }
-  memset(&call, 0, sizeof call);
+  memset(&arguments, 0, sizeof arguments);
   places = product | to;
   for (i = 0; i < plan->epilogue->given.vectors; i++) {
-    call.vectors[i] = mbi_device_address(vectors[i]);
-    places |= call.vectors[i];
+    arguments.call.vectors[i] = mbi_device_address(vectors[i]);
+    places |= arguments.call.vectors[i];
   }
-  aligned = places % 16 == 0;
-  call.scalars = mbi_device_address(scalars);
-  call.sums = mbi_device_address(sums);
-  call.skip = mbi_device_address(skip);
-  call.ticket = workspace->sums_scratch;
-  call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
-  call.after = plan->epilogue->after_memory;
+  arguments.call.scalars = mbi_device_address(scalars);
+  arguments.call.sums = mbi_device_address(sums);
+  arguments.call.skip = mbi_device_address(skip);
+  arguments.call.ticket = workspace->sums_scratch;
+  arguments.call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  arguments.call.after = plan->epilogue->after_memory;
   arguments.product = product;
   arguments.y = to;
   arguments.rows = rows;
-  arguments.aligned = aligned;
-  arguments.call = call;
-  return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
-             ? mbi_device_launch_some(plan->context, plan->epilogue->kernel,
-                                      "mbk_epilogue_rows", (int64_t)mbi_epilogue_blocks(plan),
-                                      MBI_EPILOGUE_THREADS,
-                                      MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double),
-                                      stream, &arguments, MBI_LAUNCH_DEPENDENT)
-             : status;
+  arguments.aligned = places % 16 == 0;
+  if (plan->epilogue->result[0] == '\0' && sums == NULL) {
+    return MERBIT_OK;
+  }
+  return mbi_device_launch_some(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
+                                (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
+                                MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
+                                &arguments, MBI_LAUNCH_DEPENDENT);
 }
 
-/* ---- Either side ----------------------------------------------------------------------------
- */
+/* ---- Both sides -------------------------------------------------------------------------- */
 
-/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
- * the public header. On CUDA it enters the context, only launches kernels, and
- * may be captured; the caller's `vectors` array is read at once, all else when the product
- * runs. workspace NULL: the plan's own. */
+/* Does merbit_spmv_epilogue without its checks, for the library's own iterations; the arguments
+ * are those of the public function. On CUDA it enters the context, only launches kernels, and
+ * may be captured. The array `vectors` is read at once, everything else when the product runs.
+ * workspace NULL: the plan's own. */
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
                                              const void *x, void *y, const void *const *vectors,
                                              const double *scalars, double *sums,
@@ -140,17 +135,14 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
     }
     return MERBIT_OK;
   }
-  status = mbi_device_enter(plan->context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
   mbi_device_leave(plan->context);
   return status;
 }
 
-/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
- * in an entered context. */
+/* Checks one pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per
+ * address. The CUDA context must be current. */
 static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
                                                 size_t bytes, const void **known,
                                                 const char *name) {
@@ -172,7 +164,7 @@ static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *p
   return MERBIT_OK;
 }
 
-/* What a call gives beside x and y. */
+/* Checks the arguments of a call other than x and y. */
 static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
                                                 const void *const *vectors,
                                                 const double *scalars) {
@@ -209,28 +201,21 @@ static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_works
                                                  const int *skip) {
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const void **known = workspace->known_epilogue;
-  merbit_status status = MERBIT_OK;
   int i;
   if (plan->csr.cols > 0) {
-    status = mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x");
+    MBI_TRY(mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x"));
   }
-  if (status == MERBIT_OK && plan->csr.rows > 0) {
-    status = mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y");
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y"));
   }
   for (i = 0; i < plan->epilogue->given.vectors && plan->csr.rows > 0; i++) {
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector");
-    }
+    MBI_TRY(mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector"));
   }
-  if (status == MERBIT_OK && plan->epilogue->given.scalars > 0) {
-    status = mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars");
+  if (plan->epilogue->given.scalars > 0) {
+    MBI_TRY(mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars"));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums");
-  }
-  return status == MERBIT_OK
-             ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip")
-             : status;
+  MBI_TRY(mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums"));
+  return mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip");
 }
 
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -246,18 +231,13 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
                     "merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
   }
   workspace = workspace != NULL ? workspace : plan->workspace;
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  MBI_TRY(mbi_epilogue_check_vectors(plan, y, vectors, scalars));
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    MBI_TRY(mbi_device_enter(plan->context));
+    status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+    mbi_device_leave(plan->context);
+    MBI_TRY(status);
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_device_enter(plan->context);
-    if (status == MERBIT_OK) {
-      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
-      mbi_device_leave(plan->context);
-    }
-  }
-  return status == MERBIT_OK
-             ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
-             : status;
+  return mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
 }

@@ -9,8 +9,8 @@
 
 /* ---- Leading dimensions ------------------------------------------------------------------ */
 
-/* `count` rows or columns of a matrix in the plan's order: what stands together, and how often.
- */
+/* The layout of `count` rows or columns of several vectors in the plan's order: `times` runs of
+ * `length` contiguous elements, `leading` apart. */
 typedef struct mbi_many_layout {
   int64_t length, times, leading;
 } mbi_many_layout;
@@ -25,7 +25,7 @@ static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count
   return layout;
 }
 
-/* Elements from the first to the last. */
+/* Returns the number of elements from the first to the last. */
 static int64_t mbi_many_extent(const mbi_many_layout *layout) {
   return layout->length > 0 && layout->times > 0
              ? (layout->times - 1) * layout->leading + layout->length
@@ -57,19 +57,13 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
                                     const void *y, const mbi_many_layout *y_layout) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
-  merbit_status status;
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmm: the workspace belongs to another plan; make one by "
                     "merbit_workspace_create");
   }
-  status = mbi_many_check_leading(plan, "ldx", x_layout);
-  if (status == MERBIT_OK) {
-    status = mbi_many_check_leading(plan, "ldy", y_layout);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_many_check_leading(plan, "ldx", x_layout));
+  MBI_TRY(mbi_many_check_leading(plan, "ldy", y_layout));
   if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmm: `%s` is NULL",
                     x == NULL && plan->csr.cols > 0 ? "x" : "y");
@@ -86,8 +80,8 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
 
 /* ---- Host vectors with a plan on CUDA ---------------------------------------------------- */
 
-/* Between host vectors as they lie and a copy without gaps in GPU memory. What lies between a
- * row, or a column, and the next is left alone. */
+/* Copies host vectors to GPU memory without gaps, or back if not `up`. Elements between one run
+ * and the next are not touched. */
 static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host,
                                    const mbi_many_layout *layout, mbi_devptr device, int up) {
   merbit_context *context = workspace->plan->context;
@@ -96,9 +90,8 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
   const int64_t most = piece > 0 ? (int64_t)(MBI_MANY_BOUNCE / piece) : 0;
   const int direct = layout->leading == layout->length, whole = most == 0 && !direct;
   const int64_t at_once = direct ? layout->times : whole ? 1 : most;
-  merbit_status status = MERBIT_OK;
   int64_t first, i;
-  for (first = 0; first < layout->times && piece > 0 && status == MERBIT_OK; first += at_once) {
+  for (first = 0; first < layout->times && piece > 0; first += at_once) {
     const int64_t left = layout->times - first, count = left < at_once ? left : at_once;
     char *const from = (char *)host + (size_t)first * gap;
     char *const through = direct || whole ? from : (char *)workspace->bounce;
@@ -106,13 +99,13 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
     for (i = 0; i < count && up && through != from; i++) {
       memcpy(through + (size_t)i * piece, from + (size_t)i * gap, piece);
     }
-    status = up ? mbi_device_upload(context, to, through, (size_t)count * piece)
-                : mbi_device_download(context, through, to, (size_t)count * piece);
-    for (i = 0; i < count && !up && status == MERBIT_OK && through != from; i++) {
+    MBI_TRY(up ? mbi_device_upload(context, to, through, (size_t)count * piece)
+               : mbi_device_download(context, through, to, (size_t)count * piece));
+    for (i = 0; i < count && !up && through != from; i++) {
       memcpy(from + (size_t)i * gap, through + (size_t)i * piece, piece);
     }
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *workspace,
@@ -121,50 +114,47 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
                                      const mbi_many_layout *y_layout, int reads_y,
                                      void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status =
-      mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1);
-  if (status == MERBIT_OK && reads_y) {
-    status = mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1);
+  MBI_TRY(mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1));
+  if (reads_y) {
+    MBI_TRY(mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-                               (uint64_t)x_layout->length, beta, workspace->staged_y,
-                               (uint64_t)y_layout->length, stream);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, stream);
-  }
-  return status == MERBIT_OK ? mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0)
-                             : status;
+  MBI_TRY(mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
+                            (uint64_t)x_layout->length, beta, workspace->staged_y,
+                            (uint64_t)y_layout->length, stream));
+  MBI_TRY(mbi_device_synchronize(context, stream));
+  return mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0);
 }
 
 /* ---- Products ---------------------------------------------------------------------------- */
+
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x,
+                                     const mbi_many_layout *x_layout, const void *beta, void *y,
+                                     const mbi_many_layout *y_layout, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
+  }
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
+  }
+  return mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+                           (uint64_t)x_layout->leading, beta, mbi_device_address(y),
+                           (uint64_t)y_layout->leading, stream);
+}
 
 static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                    const void *alpha, const void *x,
                                    const mbi_many_layout *x_layout, const void *beta, void *y,
                                    const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
-                             stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
-                                 (uint64_t)x_layout->leading, beta, mbi_device_address(y),
-                                 (uint64_t)y_layout->leading, stream);
-    }
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
+  status =
+      plan->desc.vector_memory == MERBIT_MEMORY_HOST
+          ? mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
+                            stream)
+          : mbi_spmm_direct(plan, workspace, alpha, x, x_layout, beta, y, y_layout, stream);
   mbi_device_leave(context);
   return status;
 }
@@ -200,7 +190,6 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream) {
   mbi_many_layout x_layout, y_layout;
-  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -209,10 +198,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
   }
   x_layout = mbi_many_layout_of(plan, plan->csr.cols, ldx);
   y_layout = mbi_many_layout_of(plan, plan->csr.rows, ldy);
-  status = mbi_spmm_check(plan, workspace, x, &x_layout, y, &y_layout);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_spmm_check(plan, workspace, x, &x_layout, y, &y_layout));
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_spmm_run(plan, workspace, alpha, x, &x_layout, beta, y, &y_layout, stream);
   }

@@ -8,18 +8,7 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* ---- Checks -------------------------------------------------------------------------------
- */
-
-MBI_INTERNAL int mbi_method_known(merbit_method method) {
-#ifdef MERBIT_STUDY_METHODS
-  if (mbi_study_method(method) || mbi_cuda_study_method(method) ||
-      mbi_csr_study_method(method)) {
-    return 1;
-  }
-#endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SYMMETRIC;
-}
+/* ---- Checks ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_plan_check_desc(merbit_context *context,
                                          const merbit_plan_desc *desc) {
@@ -51,11 +40,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
                     (int)desc->vector_memory, (int)desc->scalar_memory);
   }
   if (desc->block_rows != 0 || desc->block_cols != 0) {
-    const merbit_status status = mbi_block_check(context, "plan_desc", desc->block_rows,
-                                                 desc->block_cols, MERBIT_BLOCK_ROW_MAJOR);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_block_check(context, "plan_desc", desc->block_rows, desc->block_cols,
+                            MERBIT_BLOCK_ROW_MAJOR));
   }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -65,25 +51,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-/* Whether a method runs on a side; AUTO does on both. */
-MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
-#ifdef MERBIT_STUDY_METHODS
-  if (mbi_study_method(method)) {
-    return !cuda;
-  }
-  if (mbi_cuda_study_method(method) || mbi_csr_study_method(method)) {
-    return cuda;
-  }
-#endif
-  if (method == MERBIT_METHOD_SORTED || method == MERBIT_METHOD_SYMMETRIC) {
-    return !cuda;
-  }
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
-         method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
-}
-
-/* The side, before anything is built: AUTO follows the context, a method of one side its side.
- */
+/* Returns the side before anything is built: AUTO follows the context, a method of one side
+ * that side. */
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
@@ -92,10 +61,11 @@ MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-/* What a plan of several vectors takes. */
+/* Checks the description of a plan of several vectors. */
 static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
                                     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
+  int takes;
   if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
@@ -128,8 +98,9 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
                     "only; make a plan for one vector with this plan_desc.semiring",
                     desc->vectors);
   }
-  if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
-      (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
+  takes = mbi_plan_side(context, desc) == MERBIT_SIDE_CPU ? MBI_TAKES_VECTORS_CPU
+                                                          : MBI_TAKES_VECTORS_CUDA;
+  if ((mbi_method_find(method)->takes & takes) == 0) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method is %s, which has no form for %d vectors; use MERBIT_METHOD_AUTO, on "
@@ -162,68 +133,22 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied
- * --------------------------------------------------------------- */
-
-/* Columns as they lie, 32-bit: such a CSR needs no copy. */
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
-  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
-}
-
-/* Check the user's arrays and set plan->csr: the view itself, or an owned conversion. */
-static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  merbit_view host = plan->view;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
-    return MERBIT_OK; /* spmv/shared/device_csr.c checks and narrows on the GPU */
-  }
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_arrays(plan, &host);
-  }
-  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
-  }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
-    plan->csr = plan->matrix->view;
-  }
-  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
-    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* ---- Life
- * ------------------------------------------------------------------------------------- */
+/* ---- Create and destroy ------------------------------------------------------------------ */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
-    mbi_nonempty_destroy(plan->context, &plan->nonempty);
-    mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_nonempty_destroy(plan, &plan->nonempty);
+    mbi_device_csr_destroy(plan, &plan->device);
     mbi_reorder_release_cuda(plan);
     mbi_epilogue_release_cuda(plan);
-    mbi_device_release(plan->context, mbi_arena_close(plan->context, &plan->arena));
+    mbi_device_release(plan->context, plan->arena.at);
     mbi_device_leave(plan->context);
   }
-  (void)mbi_arena_close(plan->context, &plan->arena); /* gone with a dead context */
+  memset(&plan->arena, 0, sizeof plan->arena);
   mbi_method_forget(plan);
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
-}
-
-/* Whether the user's values are not those that the plan multiplies. */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan) {
-  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-         (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
 }
 
 static void mbi_plan_free(merbit_plan *plan) {
@@ -235,8 +160,10 @@ static void mbi_plan_free(merbit_plan *plan) {
     mbi_plan_release_cuda(plan);
   }
   merbit_matrix_destroy(plan->matrix);
-  mbi_blocks_destroy(plan);
-  mbi_sorted_destroy(plan);
+  if (plan->cpu != NULL && plan->cpu->destroy != NULL) {
+    plan->cpu->destroy(plan);
+  }
+  mbi_bsr_release(context, &plan->bsr);
   mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
   mbi_symmetric_destroy(plan);
@@ -259,71 +186,56 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
-  merbit_context *context = plan->context;
+/* Puts the matrix in GPU memory and makes the method's form of it. The CUDA context must be
+ * current. */
+static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
   if (!plan->transpose.on_gpu) {
-    status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
+    MBI_TRY(mbi_device_csr_create(plan, &frame, plan->desc.unchecked, &plan->device));
   }
-  if (status == MERBIT_OK && plan->making.checked != NULL) {
-    status = plan->making.checked(plan->making.maker);
+  if (plan->making.checked != NULL) {
+    MBI_TRY(plan->making.checked(plan->making.maker));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_choose(plan);
-    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
-    plan->device.scratch = 0;
+  status = mbi_choose(plan);
+  mbi_plan_release(plan, plan->device.scratch); /* if non-empty rows were not counted */
+  plan->device.scratch = 0;
+  MBI_TRY(status);
+  if (mbi_plan_has_epilogue(plan)) {
+    MBI_TRY(mbi_epilogue_specialise(plan));
   }
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_epilogue_specialise(plan);
+  return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
+}
+
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_plan_fill_cuda(plan);
+  mbi_device_leave(plan->context);
+  MBI_TRY(status);
+  MBI_TRY(mbi_workspace_make(plan, &plan->workspace));
+  if (plan->making.unsynchronised) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
-    status = mbi_reorder_upload(plan);
-  }
-  mbi_device_leave(context);
-  if (status == MERBIT_OK) {
-    status = mbi_workspace_make(plan, &plan->workspace);
-  }
-  if (status == MERBIT_OK && !plan->making.unsynchronised) {
-    status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) { /* the CPU may follow, with one of its own */
-      mbi_workspace_free(plan->workspace);
-      plan->workspace = NULL;
-    }
+  status = mbi_plan_wait(plan);
+  /* The plan may be built on the CPU, with a workspace of its own. */
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(plan->workspace);
+    plan->workspace = NULL;
   }
   return status;
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
-  merbit_status status = MERBIT_OK;
-  if (mbi_plan_takes_blocks(plan)) {
-    status = mbi_blocks_create(plan);
-  } else if (plan->symmetric.direct) {
-    status = mbi_symmetric_cut(plan);
-  } else {
-    plan->values = plan->csr.values;
-    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
-    status = mbi_choose_cpu(plan);
-    if (status == MERBIT_OK) {
-      status = mbi_numa_plan(plan);
-    }
+  MBI_TRY(mbi_choose_cpu(plan));
+  if (!mbi_plan_takes_blocks(plan) && !plan->symmetric.direct) {
+    MBI_TRY(mbi_numa_plan(plan));
   }
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  return mbi_workspace_make(plan, &plan->workspace);
 }
 
-/* plan->view, and from it plan->csr or plan->bsr. */
-static merbit_status mbi_plan_take(merbit_plan *plan) {
-  const merbit_status status = mbi_transpose_take(plan);
-  return status != MERBIT_OK           ? status
-         : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan)
-                                       : mbi_plan_take_matrix(plan);
-}
-
-/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
+/* Turns a plan for the GPU, whose matrix stages have run, into one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
@@ -331,88 +243,68 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
-    return mbi_plan_take(plan);
+    return mbi_stages_make(plan, MBI_STAGE_TRANSPOSE);
   }
   if (!mbi_plan_takes_blocks(plan)) {
     return MERBIT_OK;
   }
   merbit_matrix_destroy(plan->matrix);
   plan->matrix = NULL;
-  return mbi_plan_take_blocks(plan);
+  return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
+/* Builds a plan on its side, or on the CPU if CUDA fails and AUTO may fall back. */
 static merbit_status mbi_plan_build(merbit_plan *plan) {
-  merbit_status status = mbi_plan_check_side(plan);
-  if (status == MERBIT_OK && mbi_view_is_triangle(&plan->given)) {
-    status = mbi_symmetric_take(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_take(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan, plan->making.after);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_take(plan);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_check_side(plan));
+  MBI_TRY(mbi_tuning_take(plan));
+  MBI_TRY(mbi_semiring_take(plan));
+  MBI_TRY(mbi_epilogue_take(plan, plan->making.after));
+  MBI_TRY(mbi_stages_make(plan, MBI_STAGE_SYMMETRIC));
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan);
+    const merbit_status status = mbi_plan_build_cuda(plan);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       mbi_reorder_release_sources(plan);
       return status;
     }
-    status = mbi_plan_move_to_cpu(plan);
+    MBI_TRY(mbi_plan_move_to_cpu(plan));
   }
-  return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
+  return mbi_plan_build_cpu(plan);
 }
 
-/* `how` NULL: as for a user. */
+/* Checks a view and a descriptor, and copies the descriptor to *taken with its types chosen. */
+static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+                                    const merbit_plan_desc *desc, merbit_plan_desc *taken) {
+  const mbi_method *asked;
+  merbit_type type;
+  MBI_TRY(mbi_view_check_header(context, view));
+  MBI_TRY(mbi_plan_check_desc(context, desc));
+  asked = mbi_method_find(desc->method);
+  type = mbi_view_type(view);
+  *taken = *desc;
+  MBI_TRY(mbi_types_choose(context, type, taken));
+  MBI_TRY(mbi_types_check_method(context, type, asked, taken));
+  MBI_TRY(mbi_semiring_check(context, view, asked, taken));
+  MBI_TRY(mbi_transpose_check(context, view, desc));
+  MBI_TRY(mbi_many_check(context, type, taken));
+  MBI_TRY(mbi_epilogue_check(context, taken));
+  MBI_TRY(mbi_symmetric_check(context, view, desc));
+  return mbi_reorder_check(context, view, asked, desc);
+}
+
+/* Creates a plan. `how` is what the library's own iterations ask of it; NULL: a user's plan. */
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                            const merbit_plan_desc *desc,
                                            const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
   merbit_plan *made;
-  merbit_status status = mbi_view_check_header(context, view);
+  merbit_status status;
   *plan = NULL;
   memset(&defaults, 0, sizeof defaults);
   if (desc == NULL) {
     desc = &defaults;
   }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_check_desc(context, desc);
-  }
-  if (status == MERBIT_OK) {
-    taken = *desc;
-    status = mbi_types_choose(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_types_check_method(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_semiring_check(context, view, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_many_check(context, mbi_view_type(view), &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_check(context, &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_symmetric_check(context, view, desc);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_reorder_check(context, view, desc);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_check(context, view, desc, &taken));
   made = (merbit_plan *)mbi_allocate(context, sizeof *made);
   if (made == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's record");
@@ -431,14 +323,16 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   if (how != NULL) {
     made->making = *how;
   }
-  made->method = made->making.dual ? MERBIT_METHOD_MERBIT : desc->method;
+  made->asked = mbi_method_find(desc->method);
+  mbi_method_take(made, made->making.dual ? MERBIT_METHOD_MERBIT : desc->method);
   status = mbi_plan_build(made);
-  mbi_arena_shut(context, &made->arena);
+  made->arena.open = 0;
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
   }
-  if (made->side == MERBIT_SIDE_CUDA && !mbi_update_converts(made)) { /* all is in GPU memory */
+  /* Everything is in GPU memory. */
+  if (made->side == MERBIT_SIDE_CUDA && !mbi_format_converts(made)) {
     merbit_matrix_destroy(made->owner);
     made->owner = NULL;
   }
@@ -468,8 +362,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-/* ---- Workspaces of the user ---------------------------------------------------------------
- */
+/* ---- The user's workspaces --------------------------------------------------------------- */
 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
                                                  merbit_workspace **workspace) {
@@ -484,20 +377,17 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "the out pointer `workspace` is NULL");
   }
-  status = mbi_workspace_make(plan, workspace);
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_wait(plan);
-    if (status != MERBIT_OK) {
-      mbi_workspace_free(*workspace);
-      *workspace = NULL;
-    }
+  MBI_TRY(mbi_workspace_make(plan, workspace));
+  status = plan->side == MERBIT_SIDE_CUDA ? mbi_plan_wait(plan) : MERBIT_OK;
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(*workspace);
+    *workspace = NULL;
+    return status;
   }
-  if (status == MERBIT_OK) {
-    mbi_mutex_lock(&plan->context->lock);
-    plan->references++;
-    mbi_mutex_unlock(&plan->context->lock);
-  }
-  return status;
+  mbi_mutex_lock(&plan->context->lock);
+  plan->references++;
+  mbi_mutex_unlock(&plan->context->lock);
+  return MERBIT_OK;
 }
 
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {

@@ -1,58 +1,54 @@
 #ifndef MBI_PLAN_H
 #define MBI_PLAN_H
 #include "spmv/cpu/cpu.h"
-#include "spmv/gpu/merbit/merbit.h"
-#include "spmv/gpu/scan/scan.h"
-#include "spmv/gpu/rows/rows.h"
-#include "spmv/gpu/merge/merge.h"
-#include "spmv/gpu/sliced/sliced.h"
-#include "spmv/gpu/binned/binned.h"
-#include "spmv/gpu/bsr/bsr.h"
-#include "spmv/gpu/hubs/hubs.h"
-#include "spmv/gpu/cb/cb.h"
-#include "spmv/gpu/many/many.h"
 #include "spmv/stages/stages.h"
-#include "spmv/study/study.h"
 
-/* What the library's own iterations want of a plan; all zero for a user's. */
+/* The requests of the library's own iterations to a plan; all zero for a user's plan. */
 typedef struct mbi_plan_making {
-  int dual;          /* the dual-buffer commit */
-  const char *after; /* of mbi_epilogue; NULL: nothing */
+  int dual;          /* 1: dual-buffer commit */
+  const char *after; /* mbi_epilogue.after; NULL: none */
   /* CUDA: */
-  uint64_t arena_bytes; /* bytes that the maker wants behind what products use; then the plan
-                    lives as long as one call, and keeps what a transpose was made in */
-  int dots;             /* x'A x comes with a product, where that costs it little */
-  int stops;            /* a product of an epilogue ends where its flag is set */
-  int interleaved;      /* other kernels stand between products: mbi_plan_launches_plainly */
-  int unsynchronised;   /* what the GPU does for the plan may still be on the default stream */
-  /* What the maker wants to be enqueued beside what the plan does, once its arrays have been
-   * found sound; NULL: nothing. */
+  uint64_t arena_bytes; /* bytes that the maker asks for after the memory of products; such a
+                         * plan lives as long as one call, and keeps the memory in which a
+                         * transpose was made */
+  mbi_arena *arena;     /* the maker's, for the plan's arrays; it outlives the plan. NULL: the
+                         * plan's own */
+  int dots;             /* 1: products compute x'A x, if that costs little */
+  int stops;            /* 1: products with an epilogue do nothing once its flag is set */
+  int interleaved;      /* 1: other kernels run between products (mbi_plan_launches_plainly) */
+  int unsynchronised;   /* 1: the GPU's work for making the plan may still be on the default
+                         * stream */
+  /* Called when the plan's arrays have been checked, to enqueue the maker's own work; or
+   * NULL. */
   merbit_status (*checked)(void *maker);
   void *maker;
 } mbi_plan_making;
 
 struct merbit_plan {
   merbit_context *context;
-  int64_t references; /* its workspaces, and the user */
+  int64_t references; /* its workspaces, and the user's */
   merbit_plan_desc desc;
-  merbit_view given;     /* the user's, with both triangles */
-  merbit_view view;      /* the same, or its transpose */
-  merbit_view csr;       /* what is multiplied, or was uploaded */
-  merbit_matrix *owner;  /* whose arrays these may be; NULL: the user's */
-  merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
+  merbit_view given;     /* the user's view; of a triangle both triangles */
+  merbit_view view;      /* `given`, or its transpose */
+  merbit_view csr;       /* the CSR that is multiplied, or that was uploaded */
+  merbit_matrix *owner;  /* owns the arrays of the view; NULL: the user does */
+  merbit_matrix *matrix; /* holds csr if the view was converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
-  mbi_symmetric symmetric; /* of a matrix given by one triangle */
-  mbi_bsr bsr;             /* what is multiplied by methods of blocks; csr is the view then */
+  mbi_symmetric symmetric; /* for a matrix given by one triangle */
+  mbi_bsr bsr;             /* what methods of blocks multiply; csr is then the view */
   merbit_side side;
   merbit_method method;
-  merbit_type type; /* of values; of vectors and sums: spmv/plan/types.c */
-  char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method; else empty */
+  const mbi_method *row;   /* the row of `method` */
+  const mbi_method *asked; /* the row of desc.method */
+  merbit_type type;        /* of the values; of vectors and sums: spmv/plan/types.c */
+  char reason[384];        /* why AUTO fell back to the CPU; or empty */
+  char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
   mbi_plan_making making;
-  mbi_arena arena;
+  mbi_arena arena; /* the plan's own: the memory in which a transpose was made */
   /* CPU */
+  const mbi_cpu_method *cpu;
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
@@ -60,40 +56,49 @@ struct merbit_plan {
   mbi_sorted sorted;
   mbi_placed placed;
   int placed_nodes;
-  void *placed_columns; /* holds csr.col_ind where it was copied */
+  void *placed_columns; /* holds csr.col_ind if it was copied */
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
-  void *state; /* what the method made of the matrix: a struct of spmv/gpu/NAME/NAME.h */
+  void *state; /* what the method built: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
-  void *scale; /* CUfunction: x times the values of its columns, where that comes first */
-  uint64_t schedule_bytes;    /* what the method added to the CSR */
-  uint64_t stream_bytes;      /* that a product moves beside x and y */
-  mbi_nonempty_rows nonempty; /* where the choice or the method asks */
+  void *scale; /* CUfunction: multiplies x by the values of columns, before a product; or
+                * NULL */
+  uint64_t schedule_bytes;    /* bytes that the method added to the CSR */
+  uint64_t stream_bytes;      /* bytes that a product moves, without x and y */
+  mbi_nonempty_rows nonempty; /* set if the choice or the method needs it */
   mbi_extracted extracted;
   mbi_operators *operators; /* MERBIT_SEMIRING_CUSTOM: spmv/shared/semiring.c */
-  int stops; /* CUDA: products take no scalars but the skip of their epilogue, whose iterations
-                need nothing of them once it is set */
+  double tuning[MBI_KNOBS]; /* plan_desc.tuning, in the order of cuda->knobs; 0: the default */
+  int stops; /* CUDA, 1: products take no scalars, only the skip flag of their epilogue; once it
+              * is set, their iterations need no results */
   mbi_epilogue *epilogue;      /* spmv/shared/epilogue.c; or NULL */
-  int streaming;               /* the matrix is loaded past the caches */
+  int streaming;               /* 1: the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
 struct merbit_workspace {
   merbit_plan *plan;
-  void *carries;                 /* CPU: of the merge tasks */
+  void *carries;                 /* CPU: carries of the merge tasks */
   void *bounce;                  /* CUDA with several host vectors: spmv/plan/many_product.c */
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
-  const void *known_x, *known_y; /* pointers already found to be the GPU's */
-  double *sums;                  /* CPU: of each chunk of an epilogue */
+  const void *known_x, *known_y; /* the last addresses found to be in GPU memory */
+  double *sums;                  /* CPU: the sums of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/plan/epilogue_product.c */
-  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes of it */
-  const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
+  mbi_devptr arena;              /* CUDA: plan->making.arena_bytes bytes */
+  const void *known_epilogue[9]; /* the same for vectors, scalars, sums, skip */
 };
 
 #ifdef MBI_SEPARATE
 /* spmv/plan/common.c */
+MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+                                             const char *what, mbi_devptr *address);
+MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+                                                   int count, mbi_devptr *const *parts,
+                                                   const uint64_t *bytes);
+MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address);
+MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob);
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar);
@@ -105,13 +110,13 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan);
-MBI_INTERNAL const char *mbi_method_name(merbit_method method);
-MBI_INTERNAL const char *mbi_method_identifier(merbit_method method);
+MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_view_swap(merbit_view *coo);
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host);
 /* spmv/plan/types.c */
+MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha);
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan);
@@ -123,6 +128,7 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
                                             merbit_plan_desc *desc);
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                                  const mbi_method *method,
                                                   const merbit_plan_desc *desc);
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                                    merbit_type type, const void *address);
@@ -131,7 +137,6 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan);
-MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha);
 MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                                                const void *alpha, mbi_devptr x,
                                                const void *beta, mbi_devptr y, void *stream);
@@ -140,13 +145,11 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace);
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]);
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace);
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan);
+/* spmv/plan/tuning.c */
+MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan);
 /* spmv/plan/plan.c */
-MBI_INTERNAL int mbi_update_converts(const merbit_plan *plan);
-MBI_INTERNAL int mbi_method_known(merbit_method method);
-MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda);
 MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
                                        const merbit_plan_desc *desc);
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view);
 MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
                                            const merbit_plan_desc *desc,

@@ -5,7 +5,7 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/plan/plan.h"
 
-/* Whether two vectors share memory, as addresses of one side. */
+/* Returns whether two vectors, in memory of one side, overlap. */
 MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
   const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
@@ -38,29 +38,17 @@ MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_worksp
   return MERBIT_OK;
 }
 
+/* Multiplies on the CPU. alpha and beta are scalars of the accumulator's type. */
 MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
                                const void *alpha, const void *x, const void *beta, void *y) {
-  if (!mbi_plan_plain(plan)) {
-    mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->method == MERBIT_METHOD_REFERENCE) {
-    mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
-  } else if (plan->symmetric.direct) {
-    mbi_symmetric_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->blocks.chunk_index != NULL) {
-    mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else if (plan->method == MERBIT_METHOD_SORTED) {
-    mbi_sorted_multiply(plan, workspace->carries, alpha, x, beta, y);
-  } else {
-    mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
-                       alpha, x, beta, y);
-  }
+  plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-/* The driver is asked once per address: repeated products mostly repeat their vectors. */
+/* Checks that `pointer` is an address in GPU memory. The driver is asked once per address,
+ * because repeated products mostly use the same vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
                                                   const void **known, const char *name) {
   merbit_context *context = plan->context;
-  merbit_status status;
   if (pointer == *known) {
     return MERBIT_OK;
   }
@@ -71,71 +59,64 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
         name, pointer);
   }
-  status = mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer);
-  *known = status == MERBIT_OK ? pointer : *known;
-  return status;
+  MBI_TRY(mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer));
+  *known = pointer;
+  return MERBIT_OK;
 }
 
-/* Host vectors: copied to the GPU and back, synchronously. */
+/* Multiplies host vectors: copies them to the GPU and back, synchronously. */
 static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta,
                                      void *y, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
-  merbit_status status = MERBIT_OK;
   if (x_bytes > 0) {
-    status = mbi_device_upload(context, workspace->staged_x, x, x_bytes);
+    MBI_TRY(mbi_device_upload(context, workspace->staged_x, x, x_bytes));
   }
-  if (status == MERBIT_OK && reads_y && y_bytes > 0) {
-    status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
+  if (reads_y && y_bytes > 0) {
+    MBI_TRY(mbi_device_upload(context, workspace->staged_y, y, y_bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-                                 beta, workspace->staged_y, stream);
+  MBI_TRY(mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
+                              workspace->staged_y, stream));
+  MBI_TRY(mbi_device_synchronize(context, stream));
+  return y_bytes > 0 ? mbi_device_download(context, y, workspace->staged_y, y_bytes)
+                     : MERBIT_OK;
+}
+
+/* Multiplies vectors in GPU memory. */
+static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *alpha, const void *x, const void *beta,
+                                       void *y, void *stream) {
+  if (plan->csr.cols > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, stream);
+  if (plan->csr.rows > 0) {
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
   }
-  if (status == MERBIT_OK && y_bytes > 0) {
-    status = mbi_device_download(context, y, workspace->staged_y, y_bytes);
-  }
-  return status;
+  return mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+                             beta, mbi_device_address(y), stream);
 }
 
 static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                    const void *alpha, const void *x, const void *beta, void *y,
                                    int reads_y, void *stream) {
-  merbit_context *context = plan->context;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream);
-  } else {
-    if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
-    }
-    if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_method_multiply(plan, workspace->device_carries, alpha,
-                                   mbi_device_address(x), beta, mbi_device_address(y), stream);
-    }
-  }
-  mbi_device_leave(context);
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = plan->desc.vector_memory == MERBIT_MEMORY_HOST
+               ? mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream)
+               : mbi_spmv_in_place(plan, workspace, alpha, x, beta, y, stream);
+  mbi_device_leave(plan->context);
   return status;
 }
 
-/* Scalars in host memory, of which either may be NULL. */
+/* Multiplies over a semiring by scalars in host memory; each may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *alpha, const void *x, const void *beta,
                                        void *y, void *stream) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
   if (plan->side == MERBIT_SIDE_CPU) {
-    mbi_semiring_multiply(plan, workspace->carries, &a, x, &b, y);
+    plan->cpu->multiply(plan, workspace->carries, &a, x, &b, y);
     return MERBIT_OK;
   }
   return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream);
@@ -148,7 +129,6 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
   merbit_type type;
-  merbit_status status;
   int single;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -156,24 +136,16 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (workspace == NULL) {
     workspace = plan->workspace;
   }
-  status = mbi_spmv_check(plan, workspace, x, y);
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
-    status = mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                      "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
-  }
-  if (status != MERBIT_OK) {
-    return status;
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  if (mbi_plan_has_epilogue(plan)) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
   }
   type = mbi_plan_accumulator(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_types_check_address(plan->context, "alpha", type, alpha);
-    if (status == MERBIT_OK) {
-      status = mbi_types_check_address(plan->context, "beta", type, beta);
-    }
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    /* The kernels take the two addresses, null for the default. */
+    MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
+    MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
+    /* The kernels take the two addresses; null means the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
   if (mbi_plan_has_semiring(plan)) {

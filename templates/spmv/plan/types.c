@@ -3,59 +3,65 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
+/* The types of a plan. plan->type is that of the stored values. Vectors, sums, alpha and beta
  * have one type, which may be wider. */
 
-/* What a matrix is multiplied in, where the plan does not say. */
+/* Returns the type in which values are multiplied if the plan does not name one. */
 static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-/* The type of x, y, sums, alpha and beta. */
+/* Returns the type of x, y, sums, alpha and beta. */
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
                                                        : mbi_type_accumulator(plan->type);
 }
 
-/* Returns alpha or beta as kernels of the plan take it: a number of the accumulator's type, or
- * one that may be absent (semirings); the address of one in device memory; or, where the plan's
- * products stop, the address of the flag. Such a plan's beta is not read. */
+/* Returns alpha or beta as the plan's kernels take it: a number of the accumulator's type, for
+ * semirings one that may be absent; or an address in device memory. If the plan's products
+ * stop, it is the address of the flag, and beta is not read. */
 MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
   mbk_scalar made = {{0, 0}};
   const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
                            ? sizeof(mbi_devptr)
                        : plan->desc.semiring == MERBIT_SEMIRING_PLUS_TIMES
                            ? mbi_type_size(mbi_plan_accumulator(plan))
-                       : plan->type == MERBIT_F32 ? sizeof((const mbi_scalar *)scalar)->f32
-                                                  : sizeof((const mbi_scalar *)scalar)->f64;
+                       : plan->type == MERBIT_F32 ? sizeof(((const mbi_scalar *)scalar)->f32)
+                                                  : sizeof(((const mbi_scalar *)scalar)->f64);
   memcpy(&made, scalar, bytes);
   return made;
 }
 
-/* That a product multiplies. */
+/* Returns whether the host knows that alpha is zero. */
+MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
+  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
+         mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
+}
+
+/* Returns the number of vectors that a product multiplies. */
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
- * form of the values takes. */
+/* Returns whether values, vectors and sums are all f64 or all f32. Every method and every
+ * shorter form of the values supports these. */
 MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-/* In kernels: short values are their bits. */
+/* Returns the name of a type in kernels. A value of 16 bits is passed as its bits. */
 MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
                                       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
-/* Whether values are multiplied with their imaginary part negated. */
+/* Returns whether values are multiplied with their imaginary part negated. */
 MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-/* What spmv/shared/values.cuh calls MBK_STORED: the form of values, or how those of the plan's
+/* Returns MBK_STORED of spmv/shared/values.cuh: the form of values, or how values of the plan's
  * type become numbers. */
 MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
@@ -65,7 +71,7 @@ MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
                                                  : MBI_VALUES_GENERAL;
 }
 
-/* For merbit_plan_describe. */
+/* Returns the description of the types for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
@@ -87,7 +93,8 @@ MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-/* Sets desc->vector_type, the type of vectors and sums, where it is the matrix's to say. */
+/* Sets desc->vector_type, the type of vectors and sums, to its default if the user did not set
+ * it. */
 MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
                                             merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type;
@@ -112,31 +119,24 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-/* Methods that take what is not plain. */
+/* Checks that a plan's method supports its types. */
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                                  const mbi_method *method,
                                                   const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
     return MERBIT_OK;
   }
-  switch (desc->method) {
-  case MERBIT_METHOD_AUTO:
-  case MERBIT_METHOD_REFERENCE:
-  case MERBIT_METHOD_MERGE:
-  case MERBIT_METHOD_SCAN:
-  case MERBIT_METHOD_ROWS:
+  if ((method->takes & MBI_TAKES_TYPES) != 0) {
     return MERBIT_OK;
-  default:
-    return mbi_fail(
-        context, MERBIT_NOT_SUPPORTED,
-        "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
-        "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_type_text(type, desc->vector_type));
   }
+  return mbi_fail(
+      context, MERBIT_NOT_SUPPORTED,
+      "plan_desc.method is %s, which does not take %s; use MERBIT_METHOD_MERGE, on CUDA also "
+      "MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the CPU MERBIT_METHOD_REFERENCE",
+      method->identifier, mbi_type_text(type, desc->vector_type));
 }
 
-/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
- * size.
- */
+/* Checks that the address of an array on CUDA is a multiple of its elements' size. */
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                                    merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);

@@ -4,7 +4,7 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Vectors into a plan's order and back. */
+/* merbit_plan_reorder and merbit_plan_restore: vectors into a plan's order and back. */
 
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
                                       const void *to, int64_t count) {
@@ -55,32 +55,31 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
                                           void *stream) {
   merbit_context *context = plan->context;
   const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(context));
   status = mbi_vector_check_address(context, name, from);
   if (status == MERBIT_OK) {
     status = mbi_vector_check_address(context, name, to);
   }
   if (status == MERBIT_OK) {
-    status =
-        plan->reorder.order == NULL
-            ? mbi_device_copy_async(context, target, source,
-                                    (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)
-            : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
-                                 count, stream);
+    status = plan->reorder.order == NULL
+                 ? mbi_device_copy_async(
+                       context, target, source,
+                       (size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)
+                 : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
+                                      count, stream);
   }
   mbi_device_leave(context);
   return status;
 }
 
-/* Host vectors are moved by CPU threads, for a plan on CUDA too: they would travel twice. */
+/* Moves a vector. CPU threads move host vectors, for a plan on CUDA too, because otherwise they
+ * would be copied twice. */
 static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
                                      const void *from, void *to, int64_t count, void *stream) {
-  const merbit_status status = mbi_vector_check(plan, call, from, to, count);
-  if (status != MERBIT_OK || count == 0) {
-    return status;
+  MBI_TRY(mbi_vector_check(plan, call, from, to, count));
+  if (count == 0) {
+    return MERBIT_OK;
   }
   if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory != MERBIT_MEMORY_HOST) {
     return mbi_vector_move_cuda(plan, call, restore, from, to, count, stream);

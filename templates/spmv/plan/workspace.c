@@ -7,9 +7,11 @@
 #include "spmv/plan/plan.h"
 
 MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
-  merbit_context *context = workspace->plan->context;
-  if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries); /* and what is behind them */
+  merbit_plan *plan = workspace->plan;
+  merbit_context *context = plan->context;
+  if (plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_plan_release(plan, workspace->device_carries); /* also releases the memory after
+                                                        * the carries */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -18,8 +20,8 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-/* GPU memory of a workspace: carries, x and y where they are the host's, what an epilogue
- * takes, what the plan's maker does. Returns the sum. */
+/* Sets bytes[] to the parts of a workspace's GPU memory: carries, copies of host x and y, an
+ * epilogue's scratch, and the maker's arena. Returns their sum. */
 MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
@@ -33,18 +35,17 @@ MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t byte
 }
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
-  const merbit_plan *plan = workspace->plan;
+  merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
                                &workspace->staged_y, &workspace->sums_scratch,
                                &workspace->arena};
   uint64_t bytes[5];
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  merbit_status status;
+  MBI_TRY(mbi_many_workspace(workspace));
+  MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
-  status = mbi_device_allocate_parts(context, "a workspace", 5, parts, bytes);
+  status = mbi_plan_allocate_parts(plan, "a workspace", 5, parts, bytes);
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
     status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
   }
@@ -52,6 +53,15 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   return status;
 }
 
+/* Allocates what a workspace needs on the CPU. */
+static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cpu->scratch_bytes(plan), 1,
+                             "the carries of a workspace", &workspace->carries));
+  return mbi_epilogue_allocate_sums(workspace);
+}
+
+/* Creates a workspace. */
 MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
@@ -63,19 +73,9 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   memset(made, 0, sizeof *made);
   made->plan = plan;
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_many_workspace(made);
-    status = status == MERBIT_OK ? mbi_workspace_fill_cuda(made) : status;
+    status = mbi_workspace_fill_cuda(made);
   } else {
-    const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
-                         : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : plan->symmetric.direct           ? mbi_symmetric_scratch_bytes(plan)
-                         : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
-                         : mbi_plan_plain(plan)
-                             ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
-                             : mbi_mixed_scratch_bytes(plan);
-    status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
-                                &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_allocate_sums(made) : status;
+    status = mbi_workspace_fill_cpu(made);
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -85,12 +85,11 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-/* For what the GPU does on the default stream: streams of the user's need not wait for that. */
+/* Waits for the default stream, because the user's streams may not be ordered after it. */
 MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
-  merbit_status status = mbi_device_enter(plan->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(plan->context, NULL);
-    mbi_device_leave(plan->context);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_device_synchronize(plan->context, NULL);
+  mbi_device_leave(plan->context);
   return status;
 }

@@ -1,5 +1,5 @@
-// The macros that every product kernel gets from a plan, the algebra of a product, and the one
-// place where a finished row is written.
+// The macros that a plan defines for every product kernel, the algebra of a product, and the
+// one function that writes a finished row of y.
 #ifndef MBK_VALUE
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
@@ -30,8 +30,8 @@
 #error "define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh"
 #endif
 
-// MBK_SCALAR is the type of alpha and beta inside a kernel. MBK_ABSENT is a beta that was not
-// given. If MBK_VANISHES(alpha), neither the matrix nor x is read.
+// MBK_SCALAR is the type of alpha and beta inside a kernel. MBK_ABSENT is the value of a beta
+// that was not given. If MBK_VANISHES(alpha), the kernel reads neither the matrix nor x.
 #if MBK_SEMIRING
 #include "spmv/shared/semiring.cuh"
 #else
@@ -51,13 +51,14 @@
 #endif
 
 #ifndef MBK_STOPS
-#define MBK_STOPS 0 // 1: products have no scalars, but a flag that stops them
+#define MBK_STOPS 0 // 1: products take no scalars, but a flag that stops them
 #endif
 
-// alpha and beta as kernel parameters, and as arguments of device functions. A null device
-// pointer stands for the default. Put MBK_SCALARS_LOAD just before the commits: held from a
-// kernel's start, the two scalars would cost registers. MBK_STOP_HERE ends a kernel whose stop
-// flag is set; what it would have written stays unchanged. Without a flag the kernel runs.
+// alpha and beta as parameters and arguments of device functions; a kernel takes them from its
+// struct by MBK_SCALARS_OF. A null device pointer stands for the default. Put MBK_SCALARS_LOAD
+// just before the commits: scalars loaded at a kernel's start would occupy registers.
+// MBK_STOP_HERE ends a kernel if its stop flag is set; whatever the kernel would write stays
+// unchanged. Without a flag the kernel runs.
 #define MBK_STOP_HERE
 #if MBK_STOPS
 #undef MBK_STOP_HERE
@@ -95,7 +96,7 @@
 #define MBK_SCALARS_LOAD
 #endif
 
-// Writes a row of y. Every row passes here, or through MBK_RESULT, exactly once.
+// Writes a row of y. Every row is written exactly once, here or through MBK_RESULT.
 MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,
                            MBK_SCALAR beta) {
   y[row] = MBK_RESULT(sum, y[row]);

@@ -37,110 +37,114 @@ MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
+/* Fails with the sentence on the first bad entry of device arrays, in which a kernel has found
+ * one. */
+static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
+  merbit_view host;
+  merbit_status status = mbi_view_download(context, view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  mbi_host_view_release(context, &host);
+  MBI_TRY(status);
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                  "the device arrays changed while they were checked; keep them "
+                  "unchanged until the plan is destroyed");
+}
+
 /* Checks device arrays on the GPU. If they are malformed, the host's check names the first bad
- * entry. The scratch of the answer is kept for counting non-empty rows, or those of a
- * transpose. */
-static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
+ * entry. csr->scratch keeps the memory of the answer; the counts of non-empty rows, also those
+ * of a transpose, will use it. */
+static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
                                           const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
   uint32_t found = 0;
-  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
-  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  int64_t rows = view->rows, nnz = view->nnz;
   mbk_arrays_check_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
-  if (status == MERBIT_OK) {
-    csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
-    status =
-        mbi_device_allocate(context, csr->scratch_bytes, "a check's answer", &csr->scratch);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = mbi_device_address(row_ptr);
-    arguments.col_ind = mbi_device_address(col_ind);
-    arguments.rows = rows;
-    arguments.cols = cols;
-    arguments.nnz = nnz;
-    arguments.bad = csr->scratch;
-    status = mbi_device_launch(context, function, "mbk_arrays_check",
-                               mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
-                               0, NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
-  }
-  if (status == MERBIT_OK && found != 0) {
-    merbit_view host;
-    status = mbi_view_download(context, view, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_view_check_arrays(context, &host);
-    }
-    mbi_host_view_release(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
-                        "the device arrays changed while they were checked; keep them "
-                        "unchanged until the plan is destroyed");
-    }
-  }
-  return status;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
+  csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
+  MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
+  MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
+  arguments.row_ptr = mbi_device_address(view->row_ptr);
+  arguments.col_ind = mbi_device_address(view->col_ind);
+  arguments.rows = rows;
+  arguments.cols = view->cols;
+  arguments.nnz = nnz;
+  arguments.bad = csr->scratch;
+  MBI_TRY(mbi_device_launch(context, function, "mbk_arrays_check",
+                            mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0,
+                            NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &found, csr->scratch, sizeof found));
+  return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
                                            const mbi_program *program, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   void *function = NULL;
-  const void *wide = view->col_ind;
   int64_t nnz = view->nnz;
   mbk_arrays_narrow_arguments arguments;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
-                                 &csr->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    csr->owns_col_ind = 1;
-    csr->bytes += (uint64_t)nnz * sizeof(int32_t);
-    arguments.wide = mbi_device_address(wide);
-    arguments.nnz = nnz;
-    arguments.narrow = csr->col_ind;
-    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
-                               MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_narrow", &function));
+  MBI_TRY(mbi_plan_allocate(plan, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+                            &csr->col_ind));
+  csr->owns_col_ind = 1;
+  csr->bytes += (uint64_t)nnz * sizeof(int32_t);
+  arguments.wide = mbi_device_address(view->col_ind);
+  arguments.nnz = nnz;
+  arguments.narrow = csr->col_ind;
+  return mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
+                           MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target,
                                             int *owns) {
-  MBI_TRY(mbi_device_allocate(context, bytes, what, target));
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
-  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
+  return bytes > 0 ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+                   : MERBIT_OK;
 }
 
 /* Uploads `view`, a checked host CSR with 32-bit columns. */
-static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  MBI_TRY(mbi_array_upload(context, view->row_ptr,
+  MBI_TRY(mbi_array_upload(plan, view->row_ptr,
                            ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
                            "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr));
-  MBI_TRY(mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+  MBI_TRY(mbi_array_upload(plan, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
                            &csr->col_ind, &csr->owns_col_ind));
   if (view->values != NULL) {
-    MBI_TRY(mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+    MBI_TRY(mbi_array_upload(plan, view->values, nnz * mbi_type_size(view->value_type),
                              "values", csr, &csr->values, &csr->owns_values));
   }
   return MERBIT_OK;
 }
 
+/* Checks the caller's arrays unless `unchecked`, makes columns of 32 bits if theirs have 64,
+ * and waits. */
+static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+                                            const mbi_program *program, int unchecked,
+                                            mbi_device_csr *csr) {
+  if (!unchecked) {
+    MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
+  }
+  if (view->index_type == MERBIT_INDEX_64) {
+    MBI_TRY(mbi_device_csr_narrow(plan, view, program, csr));
+  }
+  return mbi_device_synchronize(plan->context, NULL);
+}
+
 /* Takes the arrays of `view`, a device CSR whose header has been checked. */
-static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
                                            int unchecked, mbi_device_csr *csr) {
+  merbit_context *context = plan->context;
   const void *arrays[3];
   mbi_program program;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   const int narrow = view->index_type == MERBIT_INDEX_64;
   int i;
   arrays[0] = view->row_ptr;
@@ -154,39 +158,24 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
                       arrays[i]);
     }
   }
-  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_types_check_address(context, "view.values", view->value_type, view->values));
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
   if (unchecked && !narrow) {
     return MERBIT_OK;
   }
-  status =
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (!unchecked) {
-    status = mbi_device_csr_check(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK && narrow) {
-    status = mbi_device_csr_narrow(context, view, &program, csr);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  MBI_TRY(
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
+  status = mbi_device_csr_prepare(plan, view, &program, unchecked, csr);
   mbi_program_destroy(context, &program);
   return status;
 }
 
 /* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
  * mbi_device_csr_destroy. */
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-                                                 const merbit_view *view, int unchecked,
-                                                 mbi_device_csr *csr) {
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+                                                 int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
@@ -194,22 +183,22 @@ MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
   csr->cols = (uint64_t)view->cols;
   csr->nnz = (uint64_t)view->nnz;
   return view->memory == MERBIT_MEMORY_DEVICE
-             ? mbi_device_csr_borrow(context, view, unchecked, csr)
-             : mbi_device_csr_upload(context, view, csr);
+             ? mbi_device_csr_borrow(plan, view, unchecked, csr)
+             : mbi_device_csr_upload(plan, view, csr);
 }
 
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
-    mbi_device_release(context, csr->row_ptr);
+    mbi_plan_release(plan, csr->row_ptr);
   }
   if (csr->owns_col_ind) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
   }
-  mbi_device_release(context, csr->table);
-  mbi_device_release(context, csr->scratch);
+  mbi_plan_release(plan, csr->table);
+  mbi_plan_release(plan, csr->scratch);
 }
 
 /* Returns the bytes of a CSR's columns and values, each read once. */

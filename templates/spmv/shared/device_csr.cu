@@ -1,5 +1,5 @@
-// Kernels on a plan's CSR arrays in device memory: check, narrowing to 32-bit columns, counts
-// of rows and columns, samples and the structure's hash.
+// Kernels on a plan's CSR arrays in device memory: the check, narrowing to 32-bit columns,
+// counts of rows and columns, samples, and a hash of the structure.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -17,7 +17,7 @@
 
 // Sets *bad to 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
 // range. Launch: any grid of 256 threads; each strides over both arrays.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(MBK_GRID_CONSTANT mbk_arrays_check_arguments a) {
   const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;
   const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();
   bool wrong =
@@ -35,14 +35,14 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(const mbk_arrays_check_arguments a) 
 }
 
 // Narrows 64-bit columns to 32 bits. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(MBK_GRID_CONSTANT mbk_arrays_narrow_arguments a) {
   for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_i64)mbk_grid() * 256) {
     a.narrow[k] = (mbk_i32)a.wide[k];
   }
 }
 
-// ---- Rows that hold something ---------------------------------------------------------------
+// ---- Non-empty rows -------------------------------------------------------------------------
 
 // Rows per block of the two kernels below: four for each of 256 threads.
 #define MBK_ROWS_PER_BLOCK 1024
@@ -50,7 +50,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(const mbk_arrays_narrow_arguments a
 // Writes counts[block], the number of the block's rows with a nonzero. Updates *longest, the
 // length of the longest row (at most 2^32 - 1), and *widths, the sum over slices of 32 rows of
 // their longest row; both must be zero. Shared: mbk_u64, mbk_u32.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(MBK_GRID_CONSTANT mbk_arrays_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const width = (mbk_u64 *)shared;
   mbk_u32 *const total = (mbk_u32 *)(width + 1);
@@ -89,12 +89,12 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(const mbk_arrays_count_arguments a) 
   }
 }
 
-// Replaces counts by its exclusive prefix sum and writes the sum to *total, which may be counts
-// + blocks. Launch: one block of 1024 threads. Shared: mbk_u32[33].
-MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_arguments a) {
-  mbk_u32 *total = a.total;
+// Replaces counts by its exclusive prefix sum and writes the total to *total, which may be
+// counts + blocks. Launch: one block of 1024 threads. Shared: mbk_u32[33].
+MBK_KERNEL MBK_BOUNDS(1024)
+    mbk_arrays_offsets(MBK_GRID_CONSTANT mbk_arrays_offsets_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of the warps before each
+  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of all warps before each
   mbk_u32 base = 0;
   for (mbk_u64 from = 0; from < a.blocks; from += 1024) {
     const mbk_u64 i = from + mbk_thread();
@@ -128,14 +128,15 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(const mbk_arrays_offsets_argument
     mbk_block_sync();
   }
   if (mbk_thread() == 0) {
-    *total = base;
+    *a.total = base;
   }
 }
 
-// Lists the non-empty rows in row_id, in order, with their offsets in row_start, which ends
-// with the end of the last row. Lists the empty rows in empty_id. `offsets` comes from
-// mbk_arrays_offsets. Shared: mbk_u32[8].
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments a) {
+// Lists the non-empty rows in row_id, in order, and their offsets in row_start; the last offset
+// is the end of the last row. Lists the empty rows in empty_id. `offsets` comes from
+// mbk_arrays_offsets. Launch: as mbk_arrays_count. Shared: mbk_u32[8].
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_compact(MBK_GRID_CONSTANT mbk_arrays_compact_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared;
   mbk_u32 row_number = a.offsets[mbk_block()];
@@ -168,11 +169,12 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_compact(const mbk_arrays_compact_arguments
   }
 }
 
-// ---- Columns that many nonzeros meet --------------------------------------------------------
+// ---- Columns with many nonzeros -------------------------------------------------------------
 
-// Adds to counts[c] the nonzeros in column c, of every `stride`th run of 32 nonzeros; counts
-// must be zero. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments a) {
+// Adds the nonzeros of a sample, every `stride`th run of 32, to counts[column]; counts must be
+// zero before. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_columns(MBK_GRID_CONSTANT mbk_arrays_columns_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;
   for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {
@@ -180,9 +182,10 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const mbk_arrays_columns_arguments
   }
 }
 
-// Writes the same counts, rounded, from the row offsets of the transpose. Launch: any grid of
-// 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments a) {
+// Writes such counts from the row offsets of the transpose: column lengths divided by `stride`,
+// rounded. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_lengths(MBK_GRID_CONSTANT mbk_arrays_lengths_arguments a) {
   for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;
        c += (mbk_u64)mbk_grid() * 256) {
     const mbk_u64 count =
@@ -191,10 +194,10 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_lengths(const mbk_arrays_lengths_arguments
   }
 }
 
-// Adds to bins[n] the number of columns counted n times, in the last bin that often or more;
-// bins must be zero. Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
+// Adds to bins[n] the number of columns whose count is n; the last bin also takes all higher
+// counts. bins must be zero before. Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
 #define MBK_BINS 4096
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(MBK_GRID_CONSTANT mbk_arrays_bins_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const own = (mbk_u32 *)shared;
   for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
@@ -215,10 +218,10 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_arrays_bins_arguments a) {
   }
 }
 
-// ---- The structure as a number --------------------------------------------------------------
+// ---- A hash of the structure ----------------------------------------------------------------
 
-// Returns the bits of a number and of its place, well mixed (the end of SplitMix64: Steele,
-// Lea, Flood, OOPSLA 2014).
+// Returns a number and its place mixed into 64 bits (the finaliser of SplitMix64: Steele, Lea,
+// Flood, OOPSLA 2014).
 MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
   mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;
   bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -226,9 +229,9 @@ MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
   return bits ^ bits >> 31;
 }
 
-// Adds to *hash a sum over row_ptr and col_ind that is the same in any order; *hash must be
-// zero. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {
+// Adds to *hash a hash of row_ptr and col_ind; *hash must be zero before. The hash is a sum, so
+// the order of threads does not matter. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(MBK_GRID_CONSTANT mbk_arrays_hash_arguments a) {
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
   mbk_u64 sum = 0;
@@ -246,13 +249,13 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(const mbk_arrays_hash_arguments a) {
   }
 }
 
-// ---- Blocks -------------------------------------------------------------------------------
+// ---- Blocks ---------------------------------------------------------------------------------
 
-// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.
+// The candidate sizes 2 to 16 of a block: bit n stands for n rows, or n columns.
 #define MBK_BLOCK_SHAPES 0x1fffcu
-#define MBK_BLOCK_PART 256 // nonzeros of a row between checks of what others found
+#define MBK_BLOCK_PART 256 // after so many nonzeros of a row a warp checks what others found
 
-// Returns the sizes of which `place` is no multiple.
+// Returns the sizes of which `place` is not a multiple.
 MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
   mbk_u32 sizes = 0;
   for (mbk_u32 n = 2; n <= 16; n++) {
@@ -261,7 +264,7 @@ MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
   return sizes;
 }
 
-// Returns the bitwise or over the lanes, in all of them.
+// Returns the bitwise or over the lanes of the warp, in all of them.
 MBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {
   for (int d = 16; d > 0; d >>= 1) {
     bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);
@@ -280,10 +283,10 @@ MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
 }
 
 // Finds sizes that rule out full blocks. Sets bit n of against[0] if rows of one block of n
-// rows differ in their columns, and of against[1] if a row's columns are not runs of n, each
-// from a multiple of n on. Both must be zero. Launch: one warp for each of `count` rows, `step`
-// apart; 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(const mbk_arrays_blocks_arguments a) {
+// rows differ in their columns. Sets bit n of against[1] if a row's columns do not consist of
+// runs of n that begin at multiples of n. Both must be zero before. Launch: one warp for each
+// of `count` rows, `step` apart; 256 threads per block.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(MBK_GRID_CONSTANT mbk_arrays_blocks_arguments a) {
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;
   mbk_u32 high = 0, wide = 0;
   if (warp < a.count) {
@@ -297,16 +300,16 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(const mbk_arrays_blocks_arguments a
       if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&
                         (mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||
                        mbk_arrays_ruled_out(a.against))) {
-        break; // a long row need not be walked to its end
+        break; // this row and others have ruled out all sizes
       }
       for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {
         const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;
         same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;
         if (k + 1 == end - start ||
             (mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {
-          wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here
+          wide |= mbk_arrays_inside((mbk_u64)k + 1); // a run ends here
         }
-        // At the start of a run of n both are multiples of n.
+        // At the start of a run of n columns, both k and the column are multiples of n.
         wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);
       }
     }

@@ -1,4 +1,4 @@
-// What the kernels of spmv/shared/device_csr.cu take, for the host and the device.
+// Arguments of the kernels in spmv/shared/device_csr.cu, for host and device.
 typedef struct mbk_arrays_check_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;

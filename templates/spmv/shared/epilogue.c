@@ -4,12 +4,12 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Epilogues: a function of each row of op(A) x on its way to y, and two sums over all rows. On
- * CUDA a kernel runs them after the product (spmv/shared/epilogue.cu);
+/* Epilogues: a function applied to each row of op(A) x before it is stored in y, and two sums
+ * over all rows. On CUDA a kernel runs them after the product (spmv/shared/epilogue.cu).
  * spmv/plan/epilogue_product.c calls them. */
 
 #define MBI_EPILOGUE_SCALARS 8
-/* Blocks per multiprocessor: the last block then has fewer sums to add up. */
+/* Blocks per multiprocessor. More blocks would leave more sums for the last block to add up. */
 #define MBI_EPILOGUE_RESIDENT 4
 
 MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
@@ -83,7 +83,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   mbi_epilogue *e;
-  plan->desc.epilogue = NULL; /* the user's memory, not used from here on */
+  plan->desc.epilogue = NULL; /* the user's memory is not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -158,7 +158,7 @@ MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
   }
 }
 
-/* ---- Room -------------------------------------------------------------------------------- */
+/* ---- Scratch ----------------------------------------------------------------------------- */
 
 /* Returns the number of blocks of the epilogue's kernel, the same in every product of a plan. A
  * thread loads 16 bytes of each vector at once. */

@@ -1,9 +1,10 @@
 // The epilogue of a product: a function of each row of op(A) x, and two sums over all rows.
 //
-// Work: each thread owns packs of neighbouring rows, loads them all at once, and adds up in
+// Each thread takes packs of neighbouring rows, loads all its operands at once, and adds up in
 // registers. A block adds up in a tree of fixed shape, and the last block to finish adds up the
-// blocks' sums in their order. The sums then have the same bits in every run, wherever the
-// vectors lie. Source of the ticket: the sample threadFenceReduction of CUDA.
+// sums of the blocks in their order. So sums have the same bits in every run, wherever the
+// vectors lie. The ticket that finds the last block is that of CUDA's sample
+// threadFenceReduction.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of y and of the vectors in memory"
 #endif
@@ -17,9 +18,9 @@
 #error "define MBK_EPILOGUE_SCALARS: how many scalars, up to 8"
 #endif
 // Optional macros. MBK_EPILOGUE_RESULT: y[row], an expression in in_ax, in_row, in_v0, ...,
-// in_s0, ... MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1: sums in double, which may use in_y too.
-// MBK_EPILOGUE_AFTER: a file with mbk_epilogue_after, which one thread calls with the complete
-// sums when all blocks have read scalars and skip.
+// in_s0, ... MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1: sums in double, which may also use in_y.
+// MBK_EPILOGUE_AFTER: a file that defines mbk_epilogue_after; one thread calls it with the
+// complete sums after all blocks have read scalars and skip.
 #include "jit/device.cuh"
 
 #include "jit/functions.cuh"
@@ -77,7 +78,7 @@ MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {
 
 typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;
 
-// Loads `count` rows from `address` on, with one load if they are an `aligned` pack.
+// Loads `count` rows from `address` on, with one load if they are an aligned pack.
 MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,
                                                bool aligned) {
   if (aligned) {
@@ -91,7 +92,7 @@ MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u3
   return pack;
 }
 
-// ---- Sums ---------------------------------------------------------------------------------
+// ---- Sums -----------------------------------------------------------------------------------
 
 // Adds up the sums over the warp; complete in its first lane.
 MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {
@@ -134,8 +135,8 @@ MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {
   }
 }
 
-// Returns true in the last block to finish, after thread 0 has stored its sums, and resets the
-// ticket. Only thread 0 may have read what is at `shared`.
+// Returns true in the last block to finish, and resets the ticket. Thread 0 must have stored
+// its sums before. No other thread may still read `shared`.
 MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {
   mbk_u32 *const flag = (mbk_u32 *)shared;
   if (mbk_thread() == 0) {
@@ -176,14 +177,14 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 #endif
 }
 
-// ---- Launch -------------------------------------------------------------------------------
+// ---- Launch ---------------------------------------------------------------------------------
 
 // Computes y[row] from product[row], which may be y itself. Without a result y is not written.
 // `aligned`: product, y and the vectors are at multiples of 16 bytes. Launch: as a dependent
 // launch, with the same grid of MBK_EPILOGUE_THREADS for each product of a plan; if there are
 // no rows, one block that writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
-    mbk_epilogue_rows(const mbk_epilogue_rows_arguments a) {
+    mbk_epilogue_rows(MBK_GRID_CONSTANT mbk_epilogue_rows_arguments a) {
   mbk_release();
   mbk_await();
   if (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {

@@ -1,4 +1,4 @@
-// What the kernels of spmv/shared/epilogue.cu take, for the host and the device.
+// Arguments of the kernels in spmv/shared/epilogue.cu, for host and device.
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
   MBK_POINTER(const double) scalars;

@@ -2,8 +2,8 @@
 #include "market/market.h"
 #include "spmv/shared/shared.h"
 
-/* Expressions of users become text of a kernel: only what this grammar knows, written anew from
- * its tokens, so that nothing else reaches the compiler.
+/* Translates users' expressions into text for a kernel. Accepts only this grammar, and writes
+ * the text anew from its tokens, so that nothing else reaches the compiler.
  *
  *   choice   = either ["?" choice ":" choice]
  *   either   = both {"||" both}
@@ -15,23 +15,24 @@
  *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
  *            | call "(" choice {"," choice} ")"
  *
- * Numbers are decimal, names those that the caller knows, calls those of mbi_calls. A
- * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
- * operation is rounded by itself. */
+ * Numbers are decimal. Names come from the caller; calls are those of mbi_calls. A comparison
+ * counts as 1 or 0 if a number is needed; a number counts as true unless it is zero. Each
+ * operation is rounded separately. */
 
 /* ---- Grammar ----------------------------------------------------------------------------- */
 
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-/* Goes one level deeper; fails if that is too deep. */
+/* Enters one more level of nesting. Fails if that is too deep. */
 static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
                                             : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-/* Writes a number as the bits of the double that the plan's type rounds it to. */
+/* Writes a number as the bits of a double: the number rounded to the plan's type. */
 static merbit_status mbi_expression_number(mbi_expression *e) {
-  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable past its end, for the scan */
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable beyond the number's end, for
+                                          * mbi_decimal_scan */
   mbi_decimal d;
   double value = (double)INFINITY;
   uint64_t bits;
@@ -146,7 +147,8 @@ static merbit_status mbi_expression_factor(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-/* Operators by how tightly they bind, and how each is written between its operands. */
+/* The infix operators: the level of precedence, the kinds of operands and of the result, and
+ * the text before and between the operands. */
 typedef struct mbi_infix {
   int level, wanted, gives;
   const char *token, *head, *middle;
@@ -165,7 +167,7 @@ static const mbi_infix mbi_infixes[] = {
     {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
     {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
-    /* multiplied by a call, never fused with a sum */
+    /* A call, so that the compiler does not fuse the product with a sum. */
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
 };
@@ -180,79 +182,71 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-/* Reads a level of the grammar, from `either` (0) to `term` (the last). A level of comparisons
- * reads one at most. */
+/* Reads one level of the grammar, from `either` (0) to `term` (the last). A level of
+ * comparisons accepts one of them at most. */
 static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
-  merbit_status status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
-                                                      : mbi_expression_factor(e);
   int terms = 1;
-  while (status == MERBIT_OK && (infix = mbi_expression_infix(e, level)) != NULL) {
+  MBI_TRY(level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                       : mbi_expression_factor(e));
+  while ((infix = mbi_expression_infix(e, level)) != NULL) {
     size_t second;
     if (++terms > 2 && (level == 2 || level == 3)) {
       return mbi_expression_refuse(e, "follows a comparison; use parentheses");
     }
-    status = mbi_expression_want(e, from, infix->wanted);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_wrap(e, from, infix->head, infix->middle);
-    }
+    MBI_TRY(mbi_expression_want(e, from, infix->wanted));
+    MBI_TRY(mbi_expression_wrap(e, from, infix->head, infix->middle));
     second = e->written;
     mbi_expression_next(e);
-    if (status == MERBIT_OK) {
-      status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
-                                            : mbi_expression_factor(e);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_want(e, second, infix->wanted);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, ")");
-    }
+    MBI_TRY(level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                         : mbi_expression_factor(e));
+    MBI_TRY(mbi_expression_want(e, second, infix->wanted));
+    MBI_TRY(mbi_expression_append(e, ")"));
     e->operand = infix->gives;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_expression_choice(mbi_expression *e) {
   const size_t from = e->written;
-  merbit_status status = mbi_expression_enter(e);
   int arm;
-  if (status == MERBIT_OK) {
-    status = mbi_expression_level(e, 0);
-  }
-  if (status == MERBIT_OK && mbi_expression_is(e, "?")) {
-    status = mbi_expression_want(e, from, MBI_OPERAND_TRUTH);
-    if (status == MERBIT_OK) {
-      status = mbi_expression_insert(e, from, "(");
-    }
-    for (arm = 0; arm < 2 && status == MERBIT_OK; arm++) {
+  MBI_TRY(mbi_expression_enter(e));
+  MBI_TRY(mbi_expression_level(e, 0));
+  if (mbi_expression_is(e, "?")) {
+    MBI_TRY(mbi_expression_want(e, from, MBI_OPERAND_TRUTH));
+    MBI_TRY(mbi_expression_insert(e, from, "("));
+    for (arm = 0; arm < 2; arm++) {
       size_t second;
       if (arm == 1 && !mbi_expression_is(e, ":")) {
         return mbi_expression_refuse(e, "stands where a \":\" should be");
       }
-      status = mbi_expression_append(e, arm == 0 ? " ? " : " : ");
+      MBI_TRY(mbi_expression_append(e, arm == 0 ? " ? " : " : "));
       second = e->written;
       mbi_expression_next(e);
-      if (status == MERBIT_OK) {
-        status = mbi_expression_choice(e);
-      }
-      if (status == MERBIT_OK) {
-        status = mbi_expression_want(e, second, MBI_OPERAND_NUMBER);
-      }
+      MBI_TRY(mbi_expression_choice(e));
+      MBI_TRY(mbi_expression_want(e, second, MBI_OPERAND_NUMBER));
     }
-    if (status == MERBIT_OK) {
-      status = mbi_expression_append(e, ")");
-    }
+    MBI_TRY(mbi_expression_append(e, ")"));
   }
   e->depth--;
-  return status;
+  return MERBIT_OK;
 }
 
-/* Checks `source`, which messages call `what`, and writes it into text[MBI_EXPRESSION_SIZE] as
- * kernels understand it; they call its type, `type`, `number`. `names`, ended by NULL, are what
- * it may use; kernels know them with the prefix MBI_EXPRESSION_MARK. On failure the text is
- * empty. */
+/* Translates the whole source, which must be a number. */
+static merbit_status mbi_expression_whole(mbi_expression *e) {
+  mbi_expression_next(e);
+  MBI_TRY(mbi_expression_choice(e));
+  if (e->length > 0) {
+    return mbi_expression_refuse(e, "stands where an operator should be");
+  }
+  return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
+}
+
+/* Checks `source`, which messages call `what`, and writes its translation to
+ * text[MBI_EXPRESSION_SIZE]. `type` is the type of the numbers, `number` that type's name in
+ * kernels. `names`, ended by NULL, lists the names that `source` may use; in kernels they have
+ * the prefix MBI_EXPRESSION_MARK. On failure the text is empty. */
 MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, const char *number,
@@ -272,21 +266,14 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
     return mbi_fail(context, MERBIT_TOO_LARGE, "%s has more than %d characters", what,
                     MBI_EXPRESSION_TEXT);
   }
-  mbi_expression_next(&e);
-  status = mbi_expression_choice(&e);
-  if (status == MERBIT_OK && e.length > 0) {
-    status = mbi_expression_refuse(&e, "stands where an operator should be");
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_expression_want(&e, 0, MBI_OPERAND_NUMBER);
-  }
+  status = mbi_expression_whole(&e);
   if (status != MERBIT_OK) {
     text[0] = '\0';
   }
   return status;
 }
 
-/* As mbi_expression_write, with MBK_COMPUTE as the type's name. */
+/* Calls mbi_expression_write with MBK_COMPUTE as the type's name. */
 MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
                                                 const char *source, const char *const *names,
                                                 merbit_type type, char *text) {

@@ -1,8 +1,8 @@
 #include "market/market.h"
 #include "spmv/shared/shared.h"
 
-/* Reads and writes expressions: tokens from the user's text, and the text that a kernel gets
- * instead. spmv/shared/expression.c has the grammar. */
+/* Reads tokens of a user's expression, and builds the text that a kernel gets instead.
+ * spmv/shared/expression.c has the grammar. */
 
 MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
@@ -11,7 +11,7 @@ MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
 
 /* ---- Tokens ------------------------------------------------------------------------------ */
 
-/* Returns 1 for a letter of ASCII, whatever the locale. */
+/* Returns 1 for an ASCII letter or an underscore, in every locale. */
 MBI_INTERNAL int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -84,7 +84,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-/* ---- What is written --------------------------------------------------------------------- */
+/* ---- The translated text ----------------------------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
                                                  const char *text) {
@@ -110,11 +110,12 @@ MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *
 /* Puts `head` before and `tail` after what has been written from `from` on. */
 MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
                                                const char *tail) {
-  const merbit_status status = mbi_expression_insert(e, from, head);
-  return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
+  MBI_TRY(mbi_expression_insert(e, from, head));
+  return mbi_expression_append(e, tail);
 }
 
-/* Makes the operand written from `from` on a number or a truth value, whichever is `wanted`. */
+/* Converts the operand that begins at `from` to a number or a truth value, whichever is
+ * `wanted`. */
 MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];

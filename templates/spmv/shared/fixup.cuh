@@ -1,6 +1,6 @@
-// The fix-up of rows that cross tiles, and the commit of empty rows. It runs after a kernel
+// The fix-up: completes rows that cross tiles, and writes empty rows. It runs after a kernel
 // that left each tile's part of its first row in `firsts` and its carry-out in `tails`. A row
-// has MBK_PARTS consecutive entries of y, and so has each entry of firsts and tails.
+// stands for MBK_PARTS consecutive elements of y, and so does each entry of firsts and tails.
 #ifndef MBK_PARTS
 #error "define MBK_PARTS: entries of y per row: 1, or a block's rows"
 #endif
@@ -12,31 +12,30 @@
 #endif
 
 #ifndef MBK_TILE_BACK
-#define MBK_BACK mbk_u32 // the type of `tile_back`
-// Returns how many tiles before `tile` its first row began, or MBK_OPEN if the fix-up must
-// leave it alone.
+#define MBK_BACK mbk_u32 // the type of tile_back
+// Returns how many tiles before `tile` its first row began, or MBK_OPEN if the row does not end
+// in this tile.
 #define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))
 #endif
 
 #ifndef MBK_LEADING
-#define MBK_LEADING 0 // 1: rows of y are `rows` elements apart, not MBK_PARTS
+#define MBK_LEADING 0 // 1: the parts of a row are `rows` elements of y apart, not adjacent
 #endif
 
-// A row over many tiles is added up by a warp, over very many by the thread block.
-// Blocks are small, so that they start where a block of the product, which may be as small,
-// has finished, and so that there are several to a multiprocessor before there is a second
-// round of them.
+// A warp adds up a row over many tiles, the thread block a row over very many. Blocks are
+// small, so that they can start where a block of the product, perhaps as small, has finished,
+// and so that each multiprocessor holds several at once.
 #define MBK_FIXUP_THREADS 256
-// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
-// sums aims at so many that some spill.
+// Resident blocks per multiprocessor; 0: NVRTC decides. For semirings and complex sums NVRTC
+// would aim at so many that registers spill.
 #define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)
-#define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps
-#define MBK_FIXUP_VERY_LONG 128 // and the thread block
+#define MBK_FIXUP_LONG 8        // more tiles than this: the warp adds up
+#define MBK_FIXUP_VERY_LONG 128 // more tiles than this: the thread block adds up
 #define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once
 
-// Returns one thread's share of tails[from..to) of one part of a row: thread number `thread` of
-// `threads`. Loads outside the range give zero instead of ending the loop, because a loop for
-// the remainder would load one after the other.
+// Returns the share of thread `thread` of `threads` in the sum of tails[from..to) for one part
+// of a row. Loads outside the range yield zero, so that no remainder loop is needed, which
+// would load one element after the other.
 MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,
                                        mbk_u32 thread, mbk_u32 threads) {
   MBK_COMPUTE sum = MBK_ZERO;
@@ -55,7 +54,7 @@ MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, m
   return sum;
 }
 
-// Commits one part of a row. The last block of rows may reach past the matrix.
+// Writes one part of a row. The last block row may extend beyond the matrix.
 MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,
                                  MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
   if (MBK_LEADING) {
@@ -67,11 +66,11 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
   }
 }
 
-// Completes the first row of each tile, if it ends there: the carry-outs of the tiles before
-// it, in their order, then the tile's own part. Writes the empty rows too. `rows` is needed if
-// MBK_PARTS is not 1, or with MBK_LEADING. The loads that say where rows are do not depend on
-// the product's results, nor the loads of carries on them, so that a launch takes little more
-// than two loads after each other. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
+// Completes the first row of each tile if it ends there: adds up the carry-outs of the tiles
+// before, in their order, then the tile's own part. Also writes the empty rows. `rows` is used
+// if MBK_PARTS is not 1, or with MBK_LEADING. The loads of row numbers do not wait for the
+// product, and the loads of carries do not depend on them, so a launch takes little more than
+// two dependent loads. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
 MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *empty_id,
@@ -94,8 +93,8 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   mbk_await();
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
-  // No row is open before a row that begins with its tile; `before` is then zero.
-  if (back != MBK_OPEN) { // known before the wait of a dependent launch
+  // If a row begins with its tile, no earlier tile has a part of it; `before` is then zero.
+  if (back != MBK_OPEN) { // loaded before the wait of a dependent launch
     own = firsts[item];
     before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
   }
@@ -103,7 +102,7 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_
   if (mbk_lane() == 0) {
     very_long[warp] = ballot;
   }
-  mbk_block_sync(); // here all warps wait for loads anyway
+  mbk_block_sync(); // all warps wait for their loads here anyway
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;
        i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {

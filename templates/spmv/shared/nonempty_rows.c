@@ -4,105 +4,93 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Counts on the GPU which rows are non-empty and how even they are, and lists them if some are
- * empty and the method asks for it. */
+/* Counts the non-empty rows on the GPU, measures how equal their lengths are, and lists them if
+ * some rows are empty and the method asks for it. */
 
-#define MBI_NONEMPTY_SAMPLES 128 /* windows of nonzeros at most */
+#define MBI_NONEMPTY_SAMPLES 128 /* the most windows of nonzeros in a sample */
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20) /* nonzeros */
-/* Arrays that only making a plan needs stay if they are at most this many bytes: allocating and
- * releasing one costs as much as a product or more. */
+/* Arrays that only making a plan needs are kept if they have at most this many bytes, because
+ * allocating and releasing one takes as long as a product. */
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-/* Releases what products do not need, unless it is small. The choice and the method must be
- * made. */
-MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty) {
+/* Releases what products do not need, unless it is small. Call it after the choice, when the
+ * method has been created. */
+MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
-    mbi_device_release(context, nonempty->column_counts);
+    mbi_plan_release(plan, nonempty->column_counts);
     nonempty->column_counts = 0;
     nonempty->column_bytes = 0;
   }
   if (nonempty->start_apart) {
-    mbi_device_release(context, nonempty->row_start);
+    mbi_plan_release(plan, nonempty->row_start);
   }
   nonempty->start_apart = 0;
   nonempty->row_start = 0;
-  mbi_program_destroy(context, &nonempty->program);
+  mbi_program_destroy(plan->context, &nonempty->program);
 }
 
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty) {
-  mbi_nonempty_finish(context, nonempty);
-  mbi_device_release(context, nonempty->column_counts);
-  mbi_device_release(context, nonempty->counts);
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+  mbi_nonempty_finish(plan, nonempty);
+  mbi_plan_release(plan, nonempty->column_counts);
+  mbi_plan_release(plan, nonempty->counts);
   if (nonempty->row_id != 0) {
-    mbi_device_release(context, nonempty->row_id); /* and the arrays allocated with it */
+    mbi_plan_release(plan, nonempty->row_id); /* also releases the arrays allocated with
+                                               * it */
   }
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-/* Counts the non-empty rows, their sum, the sum of the slices' widths and the longest row. The
- * CUDA context must be current. On failure the caller runs mbi_nonempty_destroy. */
-static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr *csr,
-                                         mbi_nonempty_rows *nonempty) {
+/* Computes the number of non-empty rows, the sum of the slices' widths and the length of the
+ * longest row. Keeps the number of each block's first non-empty row. The CUDA context must be
+ * current. On failure the caller runs mbi_nonempty_destroy. */
+static merbit_status mbi_nonempty_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   void *count = NULL, *offsets = NULL;
   mbk_arrays_count_arguments count_arguments;
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
-  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  mbi_devptr total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
-  merbit_status status;
   memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
     nonempty->row_start = csr->row_ptr;
     return MERBIT_OK;
   }
   nonempty->blocks = blocks;
-  status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
-                              &nonempty->program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets);
-  }
+  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
+                             &nonempty->program));
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count));
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets));
   nonempty->counts = csr->scratch;
   nonempty->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
-  if (status == MERBIT_OK && nonempty->counts == 0) {
+  if (nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    status = mbi_device_allocate(context, nonempty->counts_bytes, "counts of rows",
-                                 &nonempty->counts);
+    MBI_TRY(
+        mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
   widths = nonempty->counts; /* first, because it has 64 bits */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
-  }
-  if (status == MERBIT_OK) {
-    count_arguments.row_ptr = row_ptr;
-    count_arguments.rows = rows;
-    count_arguments.counts = nonempty->offsets;
-    count_arguments.longest = longest;
-    count_arguments.widths = widths;
-    status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-                               (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments);
-  }
-  if (status == MERBIT_OK) {
-    offsets_arguments.counts = nonempty->offsets;
-    offsets_arguments.blocks = blocks;
-    offsets_arguments.total = total;
-    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-                               (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
+  count_arguments.row_ptr = csr->row_ptr;
+  count_arguments.rows = rows;
+  count_arguments.counts = nonempty->offsets;
+  count_arguments.longest = longest;
+  count_arguments.widths = widths;
+  MBI_TRY(mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
+                            (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments));
+  offsets_arguments.counts = nonempty->offsets;
+  offsets_arguments.blocks = blocks;
+  offsets_arguments.total = total;
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+                            (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments));
+  MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->row_start = csr->row_ptr;
   nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
   nonempty->count = answer[2];
@@ -110,7 +98,7 @@ static merbit_status mbi_nonempty_create(merbit_context *context, mbi_device_csr
   return MERBIT_OK;
 }
 
-/* Returns 1 if rows are of nearly equal length: slices of 32 rows hold at most an eighth of
+/* Returns 1 if rows have nearly equal lengths: slices of 32 rows have at most an eighth of
  * padding. */
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
@@ -120,42 +108,36 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
                                                const mbi_device_csr *csr, merbit_type type,
                                                mbi_nonempty_rows *nonempty) {
-  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
-  uint64_t row_count = csr->rows, nnz = csr->nnz;
+  mbi_devptr narrow;
+  uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
   uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
   void *sample = NULL;
   mbk_arrays_sample_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample);
-  if (status == MERBIT_OK) { /* in place of the sums, which have been read */
-    status = mbi_device_zero(context, nonempty->counts, sizeof answer, NULL);
-  }
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample));
+  /* Overwrites the sums, which have been read. */
+  MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
   narrow = nonempty->counts + sizeof answer[0];
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.col_ind = col_ind;
-    arguments.rows = row_count;
-    arguments.nnz = nnz;
-    arguments.shift = shift;
-    arguments.sectors = nonempty->counts;
-    arguments.narrow = narrow;
-    status = mbi_device_launch(
-        context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
-        (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, nonempty->counts, sizeof answer);
-  }
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.rows = csr->rows;
+  arguments.nnz = nnz;
+  arguments.shift = shift;
+  arguments.sectors = nonempty->counts;
+  arguments.narrow = narrow;
+  MBI_TRY(mbi_device_launch(
+      context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+      (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
   nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
-  return status;
+  return MERBIT_OK;
 }
 
-/* Returns 1 if the plan is the transpose of a CSR in GPU memory, whose rows are then its
- * columns. */
+/* Returns 1 if the plan multiplies the transpose of a CSR in GPU memory. The row lengths of
+ * that CSR are the column counts of the plan's matrix. */
 static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
@@ -172,23 +154,19 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL;
   mbk_arrays_columns_arguments arguments;
-  const merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, name, &kernel);
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, name, &kernel));
   arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
   arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
   arguments.stride = stride;
   arguments.counts = plan->nonempty.column_counts;
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(
-                   context, kernel, name,
-                   mbi_arrays_blocks(
-                       (int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
-                   MBI_ARRAYS_THREADS, 0, NULL, &arguments);
+  return mbi_device_launch(
+      context, kernel, name,
+      mbi_arrays_blocks((int64_t)(by_offsets ? plan->device.cols : plan->device.nnz / stride)),
+      MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-/* Writes to bins[n] how many columns a sample of the nonzeros meets n times. `bins` has
- * MBI_NONEMPTY_BINS words, the last for all that are met more often. */
+/* Writes to bins[n] how many columns occur n times in a sample of the nonzeros. `bins` has
+ * MBI_NONEMPTY_BINS words; the last also counts the columns that occur more often. */
 static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -196,42 +174,27 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   void *bin = NULL;
   mbk_arrays_bins_arguments arguments;
   mbi_devptr found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin);
-  if (status == MERBIT_OK && nonempty->column_counts == 0) {
-    status = mbi_device_allocate(context, bytes, "counts of columns", &nonempty->column_counts);
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
+  if (nonempty->column_counts == 0) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "counts of columns", &nonempty->column_counts));
   }
-  if (status == MERBIT_OK) {
-    nonempty->column_bytes = bytes;
-    nonempty->columns_coded = 0;
-    status = mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL);
-  }
+  nonempty->column_bytes = bytes;
+  nonempty->columns_coded = 0;
+  MBI_TRY(mbi_device_zero(context, nonempty->column_counts, (size_t)bytes, NULL));
   found = nonempty->column_counts + plan->device.cols * sizeof(uint32_t);
-  if (status == MERBIT_OK) {
-    status = mbi_nonempty_launch_columns(plan);
-  }
-  if (status == MERBIT_OK) {
-    arguments.counts = nonempty->column_counts;
-    arguments.cols = plan->device.cols;
-    arguments.bins = found;
-    status = mbi_device_launch(
-        context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
-        MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
-  }
-  if (status != MERBIT_OK) {
-    mbi_device_release(context, nonempty->column_counts);
-    nonempty->column_counts = 0;
-    nonempty->column_bytes = 0;
-  }
-  return status;
+  MBI_TRY(mbi_nonempty_launch_columns(plan));
+  arguments.counts = nonempty->column_counts;
+  arguments.cols = plan->device.cols;
+  arguments.bins = found;
+  MBI_TRY(mbi_device_launch(
+      context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+      MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments));
+  return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
-/* Sets hub_least and hub_share for the fullest columns, at most `capacity` of them and each
- * with two nonzeros of the sample or more: the least count of a hub, and the hubs' share of the
- * `sampled` nonzeros. */
+/* Chooses hubs: the columns with the highest counts, at most `capacity` of them, each with at
+ * least two nonzeros of the sample. Sets hub_least, the least count of a hub, and hub_share,
+ * the hubs' share of the `sampled` nonzeros. */
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
                                          uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
@@ -247,21 +210,28 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-/* Computes plan->nonempty.hub_least and hub_share, unless they are known and the counts
- * still exist. */
+/* Computes plan->nonempty.hub_least and hub_share, unless the counts from which they were
+ * computed are still there. */
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
+  merbit_status status;
   if (nnz == 0 || (plan->nonempty.column_counts != 0 && !plan->nonempty.columns_coded)) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_nonempty_count_columns(plan, bins));
+  status = mbi_nonempty_count_columns(plan, bins);
+  if (status != MERBIT_OK) {
+    mbi_plan_release(plan, plan->nonempty.column_counts);
+    plan->nonempty.column_counts = 0;
+    plan->nonempty.column_bytes = 0;
+    return status;
+  }
   mbi_nonempty_take_hubs(&plan->nonempty, bins, nnz / stride, capacity);
   return MERBIT_OK;
 }
 
-/* Finds what rules out full blocks in `count` rows, evenly spread: bits of heights and of
- * widths. */
+/* Tests `count` rows, evenly spread, for block sizes that they rule out: against[0] has bits of
+ * heights, against[1] of widths. */
 static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
                                           uint32_t *against) {
   merbit_context *context = plan->context;
@@ -269,31 +239,24 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   mbi_devptr answer = plan->nonempty.counts;
   void *kernel = NULL;
   mbk_arrays_blocks_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.col_ind = plan->device.col_ind;
-    arguments.rows = plan->device.rows;
-    arguments.count = count;
-    arguments.step = step;
-    arguments.against = answer;
-    status =
-        mbi_device_launch(context, kernel, "mbk_arrays_blocks",
-                          (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
-                          MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status == MERBIT_OK
-             ? mbi_device_download(context, against, answer, 2 * sizeof *against)
-             : status;
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel));
+  MBI_TRY(mbi_device_zero(context, answer, 2 * sizeof *against, NULL));
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.rows = plan->device.rows;
+  arguments.count = count;
+  arguments.step = step;
+  arguments.against = answer;
+  MBI_TRY(
+      mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+                        (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
+                        MBI_ARRAYS_THREADS, 0, NULL, &arguments));
+  return mbi_device_download(context, against, answer, 2 * sizeof *against);
 }
 
-/* Writes to plan->nonempty the largest blocks, up to 16 x 16, of which the whole matrix
- * consists; 1 x 1 if there are none. A sample of rows comes first, because it rules out most
- * matrices. */
+/* Sets plan->nonempty.block_rows and block_cols to the largest full blocks, up to 16 x 16, of
+ * which the whole matrix consists, or to 1 x 1. A sample of rows is tested first, because it
+ * rules out most matrices. */
 MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
@@ -304,10 +267,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   }
   plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
-    const merbit_status status = mbi_nonempty_against(plan, count, against);
-    if (status != MERBIT_OK) {
-      return status;
-    }
+    MBI_TRY(mbi_nonempty_against(plan, count, against));
     plan->nonempty.block_rows = plan->nonempty.block_cols = 1;
     for (n = 2; n <= 16; n++) {
       plan->nonempty.block_rows = against[0] >> n & 1 ? plan->nonempty.block_rows : n;
@@ -327,63 +287,55 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL;
   mbk_arrays_hash_arguments arguments;
-  mbi_devptr sum = plan->nonempty.counts; /* in place of the sums, which have been read */
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, sum, sizeof *hash, NULL);
-  }
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.col_ind = plan->device.col_ind;
-    arguments.rows = plan->device.rows;
-    arguments.nnz = plan->device.nnz;
-    arguments.hash = sum;
-    status =
-        mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
-                          MBI_ARRAYS_THREADS, 0, NULL, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
+  mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel));
+  MBI_TRY(mbi_device_zero(context, sum, sizeof *hash, NULL));
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.col_ind = plan->device.col_ind;
+  arguments.rows = plan->device.rows;
+  arguments.nnz = plan->device.nnz;
+  arguments.hash = sum;
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_arrays_hash",
+                            mbi_arrays_blocks((int64_t)most), MBI_ARRAYS_THREADS, 0, NULL,
+                            &arguments));
+  return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
-/* Returns 1 if 32 bits can number the plan's rows, with one number left over to mean none. */
+/* Returns 1 if 32 bits suffice to number the plan's rows and leave one number that means
+ * none. */
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-/* Counts the rows for a method, unless the choice has done so. */
+/* Counts the rows for a method unless the choice has counted them. */
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
-  return plan->nonempty.row_start != 0
-             ? MERBIT_OK
-             : mbi_nonempty_create(plan->context, &plan->device, &plan->nonempty);
+  return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
-/* Lists the rows. Call it after mbi_nonempty_create, if some rows are empty. On failure nothing
+/* Lists the rows. Call it after mbi_nonempty_create if some rows are empty. On failure nothing
  * changes. */
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
-                                                const mbi_device_csr *csr,
-                                                mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t starts = (nonempty->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (nonempty->count + 1) * sizeof(uint32_t); /* at least one */
   const uint64_t empties = (csr->rows - nonempty->count) * sizeof(uint32_t);
-  const int apart = starts > MBI_NONEMPTY_SMALL; /* released when the plan is made */
-  uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  const int apart = starts > MBI_NONEMPTY_SMALL; /* released once the plan is made */
+  mbi_devptr row_id = 0, row_start = 0, empty_id = 0;
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
   mbk_arrays_compact_arguments arguments;
-  merbit_status status =
-      mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate_parts(context, "lists of rows", apart ? 2 : 3, parts, bytes);
-  }
-  if (status == MERBIT_OK && apart) {
-    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "lists of rows", apart ? 2 : 3, parts, bytes));
+  if (apart) {
+    status = mbi_plan_allocate(plan, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
-    arguments.row_ptr = row_ptr;
-    arguments.rows = row_count;
+    arguments.row_ptr = csr->row_ptr;
+    arguments.rows = csr->rows;
     arguments.offsets = nonempty->offsets;
     arguments.row_id = row_id;
     arguments.row_start = row_start;
@@ -393,9 +345,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
                           256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, row_id);
+    mbi_plan_release(plan, row_id);
     if (apart) {
-      mbi_device_release(context, row_start);
+      mbi_plan_release(plan, row_start);
     }
     return status;
   }

@@ -1,12 +1,12 @@
-// Rows counted by their number among the non-empty rows. Included by the programs that cut a
-// matrix into tiles of nonzeros or of blocks.
+// Numbers of rows among the non-empty rows. The programs that cut a matrix into tiles of
+// nonzeros or of blocks include this file.
 #ifndef MBK_EMPTY_ROWS
 #error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows"
 #endif
 #define MBK_ALL 0xffffffffu
 
-// Stands for the number of tiles before a tile in which its first row began: the fix-up has
-// nothing to do there, because the row ends in a later tile.
+// An entry of tile_back that means: the tile's first row ends in a later tile, so the fix-up
+// does nothing for this tile.
 #define MBK_OPEN 0xffffffffu
 
 #if MBK_EMPTY_ROWS
@@ -31,7 +31,7 @@ MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 cou
   return low;
 }
 
-// Returns the sum over the warp, in every lane, in a fixed order.
+// Returns the sum over the warp, in every lane, added up in a fixed order.
 MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
 #pragma unroll
   for (int d = 16; d > 0; d >>= 1) {

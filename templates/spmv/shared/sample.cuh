@@ -1,4 +1,4 @@
-// Samples of the columns, which forecasts are made from. Included by spmv/shared/device_csr.cu.
+// Samples the columns for forecasts. spmv/shared/device_csr.cu includes this file.
 #ifndef MBK_BASE
 #error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
 #endif
@@ -9,11 +9,11 @@
 #define MBK_SAMPLE_THREADS 1024
 #define MBK_SAMPLE_TOGETHER 8 // loads in flight
 
-// Puts `sector` into the table and returns true if it was not there. Most sectors are found by
-// a load, which many lanes can do at once.
+// Inserts `sector` into the table. Returns true if it was not there. A load comes first,
+// because it finds most sectors and many lanes can load at once.
 MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {
   const mbk_u32 hash = sector * 2654435761u;
-  const mbk_u32 step = 6 * (hash >> 21) + 1; // below the table's size, and coprime to it
+  const mbk_u32 step = 6 * (hash >> 21) + 1; // less than the table's size, and coprime to it
   mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;
   while (true) {
     mbk_u32 there = mbk_peek(table + at);
@@ -46,7 +46,7 @@ MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u
       sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;
     }
 #pragma unroll
-    // The first one is loaded again, which changes nothing.
+    // The first sector is inserted a second time, which changes nothing.
     for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {
       found += mbk_arrays_new(table, sector[j]);
     }
@@ -59,7 +59,8 @@ MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u
   }
 }
 
-// Adds one to *narrow if the columns of slice `slice` lie in few pages. Called by a warp.
+// Adds one to *narrow if the columns of slice `slice` lie in at most MBK_PAGES pages. A whole
+// warp calls it.
 MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,
                                  mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {
   const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
@@ -85,13 +86,13 @@ MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *c
 
 #include "spmv/shared/sample_arguments.cuh"
 
-// Samples how gathers of x will fare. Adds to *sectors the number of different 32-byte sectors
-// of x that windows of nonzeros touch, each window on its own, and to *narrow the number of
-// slices of 32 rows, out of 8 for each window, whose columns lie in few pages. Both must be
-// zero. `shift` is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS
-// per window, and as many for the slices. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+// Samples the locality of gathers of x. Adds to *sectors the number of different 32-byte
+// sectors of x that each window of nonzeros touches. Adds to *narrow the number of slices of 32
+// rows, out of 8 per window, whose columns lie in few pages. Both must be zero before. `shift`
+// is log2 of the elements in a sector. Launch: one block of MBK_SAMPLE_THREADS per window, and
+// as many for the slices. Shared: mbk_u32[MBK_SAMPLE_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)
-    mbk_arrays_sample(const mbk_arrays_sample_arguments a) {
+    mbk_arrays_sample(MBK_GRID_CONSTANT mbk_arrays_sample_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared;
   const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;

@@ -4,8 +4,8 @@
 #include "spmv/shared/shared.h"
 #include "spmv/plan/plan.h"
 
-/* Products over semirings other than plus-times: checks and preamble. Kernels:
- * spmv/shared/semiring.cuh; CPU threads: spmv/cpu/semirings.c. */
+/* Products over semirings other than plus-times: checks, and macros for kernels. The kernels'
+ * algebra is in spmv/shared/semiring.cuh, the CPU's in spmv/cpu/semirings.c. */
 
 MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -18,8 +18,9 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-/* Returns how a view becomes a CSR. Duplicates are added up only if (+) is +, and if products
- * do not add up in a wider type, where their sums would be rounded to the values' type. */
+/* Returns the flags for turning a view into a CSR. Duplicates are added up only in plus-times,
+ * and only if products are summed in the type of the values: in a wider type their sum would be
+ * rounded. */
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
              ? MBI_BUILD_KEEP
@@ -34,14 +35,9 @@ MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
-static int mbi_semiring_method(merbit_method method) {
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
-         method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
-         method == MERBIT_METHOD_ROWS;
-}
-
-/* Checks the semiring of a plan. Call it after the checks of type and method. */
+/* Checks the semiring of a plan by `method`. Type and method must have been checked. */
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                              const mbi_method *method,
                                               const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
@@ -58,14 +54,14 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   if (semiring == MERBIT_SEMIRING_PLUS_TIMES) {
     return MERBIT_OK;
   }
-  if (!mbi_semiring_method(desc->method)) {
+  if ((method->takes & MBI_TAKES_SEMIRINGS) == 0) {
     return mbi_fail(
         context, MERBIT_NOT_SUPPORTED,
         "plan_desc.method %s does not take plan_desc.semiring %s; use MERBIT_METHOD_AUTO or "
         "MERBIT_METHOD_MERGE, on CUDA also MERBIT_METHOD_SCAN or MERBIT_METHOD_ROWS, on the "
         "CPU "
         "MERBIT_METHOD_REFERENCE",
-        mbi_method_identifier(desc->method), mbi_semiring_name(semiring));
+        method->identifier, mbi_semiring_name(semiring));
   }
   if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -83,7 +79,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-/* Returns 1 if the operators have what a side needs. */
+/* Returns 1 if the user gave the operators that a side needs. */
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
@@ -92,7 +88,7 @@ MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
                                     : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
 }
 
-/* Checks the zero in the plan's type. */
+/* Checks that the zero is representable in the plan's type. */
 static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
   const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
   const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
@@ -111,7 +107,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
   mbi_operators *o;
-  plan->desc.operators = NULL; /* the user's memory, not used from here on */
+  plan->desc.operators = NULL; /* the user's memory is not used from here on */
   if (given == NULL) {
     return MERBIT_OK;
   }
@@ -146,7 +142,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- What kernels are told --------------------------------------------------------------- */
+/* ---- Arguments of kernels ---------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
@@ -167,7 +163,7 @@ MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
                                                            : 0.0;
 }
 
-/* Returns the kernel argument for a scalar in host memory, or NULL. */
+/* Returns the kernel argument for a scalar in host memory, which may be NULL. */
 MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
@@ -181,7 +177,7 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
 MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {

@@ -1,12 +1,12 @@
-// The algebra of products over another semiring than plus-times: part of
-// spmv/shared/algebra.cuh. MBK_SEMIRING is
-//   1  min-plus: the least a + x, from Inf on;
-//   2  max-times: the greatest a * x, from 0 on;
-//   3  or-and: 1 where an entry and its x are both not zero, else 0;
-//   4  the user's, checked and written out anew by the host (spmv/shared/expression.c).
-// y = (alpha (x) sum) (+) (beta (x) y). A scalar that was not given is not applied; beta not
-// given, or the zero of the semiring, does not read y; alpha the zero reads neither A nor x,
-// and what stands before (+) is the zero.
+// The algebra of products over semirings other than plus-times. spmv/shared/algebra.cuh
+// includes this file. MBK_SEMIRING is
+//   1  min-plus: the least a + x, starting at Inf;
+//   2  max-times: the greatest a * x, starting at 0;
+//   3  or-and: 1 if an entry and its x are both not zero, else 0;
+//   4  the user's, checked and translated by spmv/shared/expression.c.
+// y = (alpha (x) sum) (+) (beta (x) y). A scalar that was not given is not applied. If beta is
+// not given, or is the semiring's zero, y is not read. If alpha is the zero, neither A nor x is
+// read, and the first operand of (+) is the zero.
 #include "jit/functions.cuh"
 
 #if MBK_SEMIRING == 4
@@ -53,7 +53,7 @@ MBK_DEVICE MBK_COMPUTE mbk_semiring_multiply(const MBK_COMPUTE in_a, const MBK_C
 #define MBK_ADD(a, b) mbk_semiring_add((a), (b))
 #define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
 
-// A scalar as the host passes it.
+// A scalar as the host passes it to kernels.
 struct mbk_given_scalar {
   MBK_COMPUTE value;
   mbk_u32 given;
@@ -80,7 +80,8 @@ MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_given_scalar alpha, MBK_COMPUTE sum)
          : mbk_scalar_vanishes(alpha) ? MBK_ZERO
                                       : MBK_MUL(alpha.value, sum);
 }
-// Returns +0 for a zero: which of -0 and +0 is the least would depend on the order.
+// Returns the result, with -0 turned into +0: which zero is the least would depend on the
+// order.
 MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {
 #if MBK_SEMIRING < 3
   return (MBK_VECTOR)(result + (MBK_COMPUTE)0);
@@ -88,7 +89,7 @@ MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {
   return (MBK_VECTOR)result;
 #endif
 }
-// `old` is a place in memory, which is not read if beta forgets it.
+// `old` is a place in memory, which is not read if mbk_scalar_forgets(beta).
 #define MBK_RESULT(sum, old)                                                                   \
   mbk_semiring_result(mbk_scalar_forgets(beta)                                                 \
                           ? mbk_scaled(alpha, sum)                                             \

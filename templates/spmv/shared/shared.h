@@ -9,19 +9,19 @@
 typedef struct mbi_operators mbi_operators;
 typedef struct mbi_epilogue mbi_epilogue;
 
-/* How values are stored: spmv/stages/value_forms.c. Kernels know the numbers:
- * spmv/shared/values.cuh. */
+/* The forms in which values are stored: spmv/stages/value_forms.c. spmv/shared/values.cuh uses
+ * the same numbers. */
 typedef enum mbi_value_form {
-  MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
-  MBI_VALUES_EQUAL,   /* one for all */
-  MBI_VALUES_SINGLE,  /* each, as a float that is exactly the double */
-  MBI_VALUES_HALF,    /* each, as a half that is exactly the value */
-  MBI_VALUES_TABLE,   /* each, as a byte: its number in a table */
-  MBI_VALUES_ROW,     /* one for each row */
-  MBI_VALUES_COLUMN   /* one for each column */
+  MBI_VALUES_GENERAL, /* one per nonzero, in the plan's type; or none, for a pattern of ones */
+  MBI_VALUES_EQUAL,   /* one for all nonzeros */
+  MBI_VALUES_SINGLE,  /* one per nonzero: a float that equals the double */
+  MBI_VALUES_HALF,    /* one per nonzero: a half that equals the value */
+  MBI_VALUES_TABLE,   /* one per nonzero: a byte that indexes a table */
+  MBI_VALUES_ROW,     /* one per row */
+  MBI_VALUES_COLUMN   /* one per column */
 } mbi_value_form;
 
-#define MBI_VALUES_MOST 256 /* entries of a table at most */
+#define MBI_VALUES_MOST 256 /* the most entries of a table */
 
 /* A CSR matrix in GPU memory: spmv/shared/device_csr.c. Arrays that the plan owns are freed
  * with it. */
@@ -33,68 +33,69 @@ typedef struct mbi_device_csr {
   merbit_index_type offset_type; /* of row_ptr; columns have 32 bits */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes;     /* owned, without scratch: */
-  mbi_devptr scratch; /* holds the check's answer, then the counts of rows; or 0 */
+  uint64_t bytes;     /* of owned arrays, without scratch */
+  mbi_devptr scratch; /* first the answer of the check, then the counts of rows; or 0 */
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
 /* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
-  uint64_t count;       /* rows with a nonzero */
-  uint64_t slots;       /* of slices of 32 consecutive rows, padding included */
-  uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* count + 1 offsets; the plan's row_ptr if no row is empty; until
-                         * mbi_nonempty_finish */
+  uint64_t count;              /* rows with a nonzero */
+  uint64_t slots;              /* entries of slices of 32 consecutive rows, padding included */
+  uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
+  mbi_devptr row_start;        /* count + 1 offsets, valid until mbi_nonempty_finish; the plan's
+                                * row_ptr if no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 if no row is empty */
-  int start_apart;             /* row_start has its own allocation, released earlier */
-  uint64_t bytes;              /* of the owned arrays that stay */
-  mbi_devptr column_counts;    /* counts of a sample of the nonzeros: see
-                                * mbi_nonempty_columns */
+  int start_apart;             /* 1: row_start has an allocation of its own, released earlier */
+  uint64_t bytes;              /* of the owned arrays that are kept */
+  mbi_devptr column_counts;    /* counts in a sample of the nonzeros: mbi_nonempty_columns */
   uint64_t column_bytes;
-  int columns_coded;  /* HUBS has overwritten the counts with codes */
+  int columns_coded;  /* 1: HUBS has overwritten the counts with codes */
   uint32_t hub_least; /* least count of a hub */
   double hub_share;   /* share of the nonzeros in hubs */
-  double sectors;     /* sectors of x that a nonzero adds in a window: spmv/choose/choose.c */
-  int block_rows, block_cols; /* full blocks of which the matrix consists */
+  double sectors;     /* sectors of x per nonzero in a sampled window: spmv/choose/choose.c */
+  int block_rows, block_cols; /* the full blocks of which the matrix consists */
   double narrow;              /* share of slices of 32 rows whose columns lie in few pages:
                                  spmv/shared/pages.cuh */
-  mbi_devptr counts, offsets; /* kept scratch; in it the number of each block's first non-empty
-                               * row */
+  mbi_devptr counts, offsets; /* scratch that is kept; offsets: the number of each block's first
+                               * non-empty row */
   uint64_t counts_bytes, blocks;
-  mbi_program program; /* until mbi_nonempty_finish */
+  mbi_program program; /* valid until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
-#define MBI_EXPRESSION_TEXT 512   /* of the user's text */
-#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with its zero */
-#define MBI_EXPRESSION_DEPTH 64   /* of nested operands; parentheses count twice */
-#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
-#define MBI_EXPRESSION_NUMBER 48  /* characters of a translated number at most */
+#define MBI_EXPRESSION_TEXT 512   /* the most characters of the user's text */
+#define MBI_EXPRESSION_SIZE 1400  /* bytes of the translated text, with the terminating zero */
+#define MBI_EXPRESSION_DEPTH 64   /* the most nested operands; parentheses count twice */
+#define MBI_EXPRESSION_DIGITS 64  /* the most characters of a number */
+#define MBI_EXPRESSION_NUMBER 48  /* the most characters of a translated number */
 #define MBI_EXPRESSION_MARK "in_" /* prefix of names in the translated text */
 typedef struct mbi_expression {   /* an expression being translated */
   merbit_context *context;
-  const char *what;         /* as messages call it */
+  const char *what;         /* the name used in messages */
   const char *const *names; /* ended by NULL */
   merbit_type type;
   const char *number; /* the name of `type` in kernels */
   const char *source;
-  const char *at; /* the current token, of `length` characters; 0 at the end */
+  const char *at; /* the current token of `length` characters; at the end length is 0 */
   size_t length;
   char *text; /* the translated text */
   size_t written;
   int depth, operand;
 } mbi_expression;
-#define MBI_CALLS 9 /* functions that an expression may call */
+#define MBI_CALLS 9 /* number of functions that an expression may call */
 typedef struct mbi_call {
   const char *name;
   int arguments;
 } mbi_call;
 
-/* What an operand stands for, in mbi_expression.operand. */
+/* The kind of an operand, in mbi_expression.operand. */
 enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
 
-struct mbi_operators {                                          /* a copy of the user's */
-  merbit_operators given;                                       /* without its expressions */
-  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+/* A copy of the user's operators. */
+struct mbi_operators {
+  merbit_operators given;                                       /* its expressions are NULL */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
+                                                                 * given */
 };
 /* alpha or beta as an argument of a semiring's kernels. */
 typedef union mbi_scalar {
@@ -109,52 +110,121 @@ typedef union mbi_scalar {
 } mbi_scalar;
 
 #define MBI_EPILOGUE_VECTORS 6
-#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
-#define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
-#define MBI_EPILOGUE_BLOCKS                                                                    \
-  1024                   /* at most, so that the last block adds them up in one step           \
-                          */
-struct mbi_epilogue {    /* a copy of the user's */
-  merbit_epilogue given; /* without its expressions */
-  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  /* For the library's own iterations: the include name of a file that says what the last block
-   * does with the sums, and its argument; or NULL. */
+#define MBI_EPILOGUE_CHUNK 8192  /* rows per task on the CPU */
+#define MBI_EPILOGUE_THREADS 256 /* threads per block of the kernel */
+#define MBI_EPILOGUE_BLOCKS 1024 /* the most; the last one adds up their sums in one step */
+struct mbi_epilogue {            /* a copy of the user's epilogue */
+  merbit_epilogue given;         /* its expressions are NULL */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: not
+                                                                   * given */
+  /* For the library's own iterations, or NULL: the include name of a file that defines what the
+   * last block does with the sums. after_memory is its argument. */
   const char *after;
   mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
-/* The kernel's argument for a product: mbk_epilogue of spmv/shared/epilogue.cu. */
-typedef mbk_epilogue mbi_epilogue_call;
-/* Offsets in a product's scratch: the ticket, which is zero between products even if the plan
- * is made again; the blocks' sums; then, if there is a result, space for a product that must
- * not go to y. */
+/* Offsets in a product's scratch. At 0 is the ticket, which is zero between products, also if
+ * the plan is made again. Then come the blocks' sums. If there is a result, space follows for a
+ * product that must not go to y. */
 #define MBI_EPILOGUE_PARTS 256
 #define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096 /* blocks at most; each strides over the arrays */
+#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* What a method on CUDA provides. `create` runs for the matrix in plan->device, with the CUDA
- * context current; on failure the caller runs `destroy`. `describe` writes the method's part of
- * the plan's line. */
+/* The functions of a method on CUDA. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
+  /* Builds the method's form of plan->device. The CUDA context is current, here and in all
+   * others. On failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
+  /* Returns the bytes of scratch that a product needs. */
   uint64_t (*carry_bytes)(const merbit_plan *plan);
+  /* Enqueues y = alpha A x + beta y. */
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
+  /* Writes the method's part of the plan's description. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(
-      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+  /* Takes over new plan->device.values. NULL: products read them in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* The forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  uint32_t forms;
+  /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
+   * suit the method. NULL: AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan);
+  double making; /* products that take as long as `create`: MBI_MAKING_... */
+  /* Returns whether AUTO may take the method by its cost alone, without measuring. NULL: 1. */
+  int (*trusted)(const merbit_plan *plan);
+  /* The names that plan_desc.tuning may set, separated by spaces, MBI_KNOBS at most, in the
+   * order of plan->tuning. A point behind a name allows fractions. NULL: none. */
+  const char *knobs;
 } mbi_cuda_method;
+
+#define MBI_KNOBS 4 /* of a method at most */
+
+/* The number of products that take as long as building a form of the matrix in addition to
+ * SCAN's schedule: any other form, or SCAN's own with other columns. */
+#define MBI_MAKING_FORM 12.0
+#define MBI_MAKING_COLUMNS 8.0
+
+/* AUTO's findings about a CSR on the CPU. */
+typedef struct mbi_cpu_sample {
+  int equal; /* all values are equal, or it is a pattern */
+  int block; /* rows and columns of the full blocks of which it consists; 1: none */
+} mbi_cpu_sample;
+
+/* The functions of a method on the CPU. */
+typedef struct mbi_cpu_method {
+  /* Builds the method's form of plan->csr or plan->bsr. NULL: it multiplies plan->csr. On
+   * failure the caller runs `destroy`. */
+  merbit_status (*create)(merbit_plan *plan);
+  void (*destroy)(merbit_plan *plan); /* NULL: there is nothing to release */
+  /* Returns the bytes of scratch of a product. */
+  size_t (*scratch_bytes)(const merbit_plan *plan);
+  /* Computes y = alpha A x + beta y. NULL: merbit_spmm computes it. */
+  void (*multiply)(const merbit_plan *plan, void *scratch, const void *alpha, const void *x,
+                   const void *beta, void *y);
+  /* Returns the bytes of the matrix that a product reads. NULL: those of plan->csr. */
+  int64_t (*stream_bytes)(const merbit_plan *plan);
+  /* Writes the plan's description; a product moves `bytes`. NULL: the description of a CSR. */
+  int (*describe)(const merbit_plan *plan, int64_t bytes, char *text, size_t size);
+  /* Takes over new plan->values. NULL: products read them in place. */
+  merbit_status (*refresh)(merbit_plan *plan);
+  /* Returns the seconds of a product, or HUGE_VAL if the matrix does not suit the method. NULL:
+   * AUTO never takes it. */
+  double (*cost)(const merbit_plan *plan, const mbi_cpu_sample *sample);
+} mbi_cpu_method;
+
+/* Properties of a method: what it supports in addition to f64 or f32, plus-times and one
+ * vector, and others. */
+enum {
+  MBI_TAKES_TYPES = 1,       /* short, complex and mixed values */
+  MBI_TAKES_SEMIRINGS = 2,   /* semirings other than plus-times */
+  MBI_TAKES_REORDERING = 4,  /* plan_desc.reordering */
+  MBI_TAKES_VECTORS_CPU = 8, /* plan_desc.vectors above 1 */
+  MBI_TAKES_VECTORS_CUDA = 16,
+  MBI_OF_BLOCKS = 32,        /* multiplies plan->bsr */
+  MBI_ALWAYS_DEPENDENT = 64, /* gains nothing if products wait for all earlier work */
+  MBI_SEQUENTIAL = 128       /* runs in one thread of the CPU */
+};
+
+/* A row of the table of methods: spmv/choose/methods.c. */
+typedef struct mbi_method {
+  merbit_method number;
+  const char *name, *identifier; /* the name in merbit_plan_describe; the name that users
+                                  * write */
+  int takes;                     /* MBI_TAKES_... */
+  const mbi_cuda_method *cuda;   /* NULL: not on CUDA */
+  const mbi_cpu_method *cpu;     /* NULL: not on the CPU */
+} mbi_method;
 
 #ifdef MBI_SEPARATE
 /* spmv/shared/expression_text.c */
@@ -182,6 +252,7 @@ MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                              const mbi_method *method,
                                               const merbit_plan_desc *desc);
 MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
 MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan);
@@ -217,18 +288,17 @@ MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
                                               merbit_index_type offset_type,
                                               merbit_index_type index_type, int base,
                                               mbi_program *program);
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_context *context, const void *source,
+MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target, int *owns);
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_context *context,
-                                                 const merbit_view *view, int unchecked,
-                                                 mbi_device_csr *csr);
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr);
+MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+                                                 int unchecked, mbi_device_csr *csr);
+MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr);
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 /* spmv/shared/nonempty_rows.c */
-MBI_INTERNAL void mbi_nonempty_finish(merbit_context *context, mbi_nonempty_rows *nonempty);
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_context *context, mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty);
+MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
                                                const mbi_device_csr *csr, merbit_type type,
@@ -240,9 +310,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash);
 MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_context *context,
-                                                const mbi_device_csr *csr,
-                                                mbi_nonempty_rows *nonempty);
+MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
 #endif

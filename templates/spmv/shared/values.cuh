@@ -1,34 +1,34 @@
-// What the values stored for a product stand for: part of spmv/shared/algebra.cuh. MBK_STORED
-// is
-//   0  each is an MBK_VALUE, or with MBK_PATTERN all are one and none is there;
-//   1  one for all, at `values`;
-//   2  each is a float;
-//   3  each is the bits of a half;
-//   4  each is a byte, the number of one in a table of MBK_TABLE;
-//   5  one for each row;
-//   6  all are one here: they are the same throughout a column, and x comes multiplied by them;
-//   7  each is the bits of a bfloat16;
-//   8  each is an MBK_VALUE that stands for its conjugate.
-// spmv/stages/value_forms.cuh makes them.
+// The meaning of the values stored for a product. spmv/shared/algebra.cuh includes this file.
+// MBK_STORED is
+//   0  an MBK_VALUE per nonzero, or with MBK_PATTERN none: all are one;
+//   1  one value for all, at `values`;
+//   2  a float per nonzero;
+//   3  the bits of a half per nonzero;
+//   4  a byte per nonzero, which indexes a table of MBK_TABLE values;
+//   5  one value per row;
+//   6  none, because x comes multiplied by the values of its columns;
+//   7  the bits of a bfloat16 per nonzero;
+//   8  an MBK_VALUE per nonzero, which stands for its conjugate.
+// spmv/stages/value_forms.cuh makes the forms.
 #ifndef MBK_STORED
 #error "include spmv/shared/algebra.cuh, which opens with the list of macros"
 #endif
 
 #define MBK_BY_ROW (MBK_STORED == 5)
-// The number of MBK_COMPUTEs at the start of a product's shared memory.
+// The number of MBK_COMPUTE values at the start of a product's shared memory.
 #define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)
 
-// Returns what a nonzero adds whose value is not stored with it: `factor` times one, or times
-// the value at `values`.
+// Returns the product of a nonzero whose value is not stored with it: `factor`, or `factor`
+// times the value at `values`.
 #if MBK_STORED == 1 || MBK_BY_ROW
 #define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
-#elif MBK_SEMIRING && MBK_STORED != 6 // the one that the semiring multiplies by
+#elif MBK_SEMIRING && MBK_STORED != 6 // the one by which the semiring multiplies
 #define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)
 #else
 #define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #endif
 
-// Returns a stored value as a number. A table must be in shared memory: see mbk_table_take.
+// Returns a stored value as a number. A table must be in shared memory: mbk_table_take.
 MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
 #if MBK_STORED == 3
   return (MBK_COMPUTE)mbk_half_value(stored);
@@ -44,8 +44,8 @@ MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
 #endif
 }
 
-// Loads the table of values into shared memory, by all `threads` of a block. If alpha is 0,
-// loads nothing.
+// Loads the table of values into shared memory, with all `threads` of a block. Loads nothing if
+// alpha is 0.
 MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {
 #if MBK_STORED == 4
   MBK_SHARED_MEMORY(shared);
@@ -65,7 +65,7 @@ MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u
 #if MBK_STORED == 6
 // Writes x times the values of its columns, rounded as in any product. Launch: any grid of 256
 // threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(const mbk_values_scale_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_GRID_CONSTANT mbk_values_scale_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   mbk_await();

@@ -1,4 +1,4 @@
-// What the kernels of spmv/shared/values.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/shared/values.cuh, for host and device.
 typedef struct mbk_values_scale_arguments {
   MBK_POINTER(const MBK_VALUE) by_column;
   MBK_POINTER(const MBK_VECTOR) x;

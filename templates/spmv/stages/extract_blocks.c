@@ -7,8 +7,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Extracts blocks from a CSR in GPU memory, with masks where they have holes: the arrays that
- * matrix/blocks.c makes on the CPU. Rows must ascend; duplicates are added up. */
+/* Extracts blocks from a CSR in GPU memory. Blocks with holes get masks. The result has the
+ * arrays that matrix/blocks.c makes on the CPU. Columns must ascend in each row; duplicates are
+ * added up. */
 
 /* Rows of blocks per partial sum, as in spmv/stages/extract_blocks.cu. */
 #define MBI_EXTRACT_CHUNK 1024
@@ -58,15 +59,14 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-/* Counts blocks of a shape into answer number `answer`, in windows of the matrix, or in all of
- * it if `windows` is 0. */
+/* Counts the blocks of a shape into answer number `answer`: in windows of the matrix, or in all
+ * of it if `windows` is 0. */
 static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
                                        int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = shape->block_rows;
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
   uint32_t group = mbi_extract_group(height);
   uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
   uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
@@ -81,8 +81,8 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = block_rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)shape->block_cols;
   arguments.group = group;
   arguments.windows = parts;
   arguments.spans = spans;
@@ -169,14 +169,13 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
 
 /* ---- Fill -------------------------------------------------------------------------------- */
 
-/* Writes columns, masks and values, each unless 0. Values come from `from`, or are ones. */
+/* Writes columns, masks and values, each unless its address is 0. Values come from `from`; if
+ * that is 0 they are ones. */
 static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
                                       mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
-  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_extract_group(height);
-  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
   mbk_extract_fill_arguments arguments;
   arguments.row_ptr = csr->row_ptr;
   arguments.col_ind = csr->col_ind;
@@ -184,11 +183,11 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
   arguments.rows = csr->rows;
   arguments.cols = csr->cols;
   arguments.block_rows = plan->device.rows;
-  arguments.high = high;
-  arguments.wide = wide;
+  arguments.high = (uint32_t)height;
+  arguments.wide = (uint32_t)plan->bsr.view.block_cols;
   arguments.group = group;
   arguments.block_ptr = plan->device.row_ptr;
-  arguments.large = large;
+  arguments.large = plan->device.offset_type == MERBIT_INDEX_64;
   arguments.block_col = columns;
   arguments.masks = masks;
   arguments.blocks = values;
@@ -197,29 +196,28 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
                            256, 0, NULL, &arguments);
 }
 
-/* Allocates plan->device.values, zero where there is no entry. What masks leave out is never
- * read, and not cleared. */
+/* Allocates plan->device.values and sets it to zero unless blocks are full or have masks. What
+ * masks leave out is never read. */
 static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
   const uint64_t bytes = stored * mbi_type_size(plan->type);
-  const merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
-  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
-                 stored == (uint64_t)plan->bsr.entries
-             ? status
+  csr->owns_values = 0;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
+  return plan->bsr.mask_words > 0 || stored == (uint64_t)plan->bsr.entries
+             ? MERBIT_OK
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
 static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
-  const merbit_status status = mbi_extract_allocate_values(plan);
-  return status == MERBIT_OK ? mbi_extract_fill(plan, from, 0, 0, plan->device.values) : status;
+  MBI_TRY(mbi_extract_allocate_values(plan));
+  return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
 
-static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -230,28 +228,24 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
-  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
   mbk_extract_sums_arguments sums_arguments;
   mbk_extract_offsets_arguments offsets_arguments;
-  merbit_status status;
   sums_arguments.sums = c->sums;
   sums_arguments.chunks = chunks;
-  status = mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
-                             "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL,
-                             &sums_arguments);
+  MBI_TRY(mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_SUMS],
+                            "mbk_extract_sums", 1, 1024, 32 * sizeof(uint64_t), NULL,
+                            &sums_arguments));
   offsets_arguments.counts = c->counts;
   offsets_arguments.sums = c->sums;
   offsets_arguments.block_rows = csr->rows;
-  offsets_arguments.large = large;
+  offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
-  return status == MERBIT_OK
-             ? mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
-                                 "mbk_extract_offsets", (int64_t)chunks, 256,
-                                 8 * sizeof(uint64_t), NULL, &offsets_arguments)
-             : status;
+  return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
+                           "mbk_extract_offsets", (int64_t)chunks, 256, 8 * sizeof(uint64_t),
+                           NULL, &offsets_arguments);
 }
 
-/* Makes plan->device and plan->bsr from counted blocks. */
+/* Makes plan->device and plan->bsr from the counted blocks. */
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
                                       const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
@@ -268,12 +262,12 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   plan->bsr.mask_words = words;
   MBI_TRY(mbi_extract_offsets(c));
   if (words > 0) {
-    MBI_TRY(mbi_device_allocate(context, bytes, "masks of blocks", masks));
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", masks));
   }
   if (words > 0) {
     MBI_TRY(mbi_device_zero(context, *masks, (size_t)bytes, NULL));
   }
-  /* Holes and duplicates turn a pattern into numbers. */
+  /* With holes or duplicates a pattern needs stored values. */
   if (from != 0 || !full || tally->entries < plan->extracted.csr.nnz) {
     MBI_TRY(mbi_extract_allocate_values(plan));
   }
@@ -281,25 +275,23 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
-/* Counts the blocks of each row of blocks, and builds what follows from that. */
+/* Counts the blocks of each row of blocks, and builds the blocks unless a row descends. */
 static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
                                        mbi_extract_tally *tally) {
-  merbit_context *context = c->plan->context;
+  merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_EXTRACT_CHUNK + 1) * sizeof(uint64_t);
-  MBI_TRY(
-      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
-  MBI_TRY(mbi_device_allocate(context, sums, "sums of blocks", &c->sums));
-  MBI_TRY(mbi_device_zero(context, c->sums, (size_t)sums, NULL));
+  MBI_TRY(mbi_plan_allocate(plan, rows * sizeof(uint32_t), "counts of blocks", &c->counts));
+  MBI_TRY(mbi_plan_allocate(plan, sums, "sums of blocks", &c->sums));
+  MBI_TRY(mbi_device_zero(plan->context, c->sums, (size_t)sums, NULL));
   MBI_TRY(mbi_extract_count_all(c, shape, 1, 0, tally));
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-/* Finds a shape, if none is given, and builds the blocks. Stops early if a row descends. */
+/* Finds a shape if none is given, and builds the blocks. Stops early if a row descends. */
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
-  merbit_status status = MERBIT_OK;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = c->plan->desc.block_rows;
   shape.block_cols = c->plan->desc.block_cols;
@@ -316,40 +308,34 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
     single.block_rows = single.block_cols = 1;
-    status = mbi_extract_count_all(c, &single, 1, 0, tally);
-    if (status != MERBIT_OK || tally->descends != 0) {
-      return status;
+    MBI_TRY(mbi_extract_count_all(c, &single, 1, 0, tally));
+    if (tally->descends != 0) {
+      return MERBIT_OK;
     }
-    if (tally->entries < csr->nnz) { /* duplicates: a pattern then needs values */
+    if (tally->entries < csr->nnz) { /* duplicates: a pattern needs values */
       c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
       c->csr.nnz = (int64_t)tally->entries;
     }
-    status = mbi_extract_find(c, &shape);
+    MBI_TRY(mbi_extract_find(c, &shape));
   }
-  return status == MERBIT_OK ? mbi_extract_build(c, &shape, tally) : status;
+  return mbi_extract_build(c, &shape, tally);
 }
 
-/* Makes the blocks on the host, which sorts the rows. */
+/* Makes the blocks on the host, where the rows are sorted. */
 static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
-  merbit_status status;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
   mbi_extracted_destroy(plan);
-  mbi_device_csr_destroy(context, &plan->device);
+  mbi_device_csr_destroy(plan, &plan->device);
   memset(&plan->device, 0, sizeof plan->device);
-  plan->cuda = &mbi_bsr_method;
-  status = mbi_plan_take_host_blocks(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_format_blocks_on_host(plan));
   places = mbi_block_frame(&plan->bsr.view);
-  status = mbi_device_csr_create(context, &places, 1, &plan->device);
-  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+  MBI_TRY(mbi_device_csr_create(plan, &places, 1, &plan->device));
+  return mbi_bsr_create(plan);
 }
 
-static merbit_status mbi_extract_create(merbit_plan *plan) {
-  merbit_context *context = plan->context;
+MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -357,23 +343,13 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
   c.plan = plan;
   mbi_extracted_enter(plan);
   plan->extracted.by_shape = 1;
-  status = mbi_extract_specialise(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
-                                 "counts of shapes", &c.answers);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_extract_all(&c, &tally);
-  }
-  mbi_device_release(context, c.answers);
-  mbi_device_release(context, c.counts);
-  mbi_device_release(context, c.sums);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_extract_specialise(plan));
+  MBI_TRY(mbi_plan_allocate(plan, MBI_SHAPE_CANDIDATES * sizeof tally, "counts of shapes",
+                            &c.answers));
+  status = mbi_extract_all(&c, &tally);
+  mbi_plan_release(plan, c.answers);
+  mbi_plan_release(plan, c.counts);
+  mbi_plan_release(plan, c.sums);
+  MBI_TRY(status);
   return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extract_method = {
-    sizeof(mbi_bsr_tiles), mbi_extract_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,       mbi_bsr_describe,      mbi_extract_refresh};

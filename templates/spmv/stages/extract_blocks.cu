@@ -1,7 +1,7 @@
-// Extracts blocks from a CSR matrix whose rows ascend, with or without duplicates: their
-// number, their places, their entries. A group of lanes owns a row of blocks and walks its rows
-// together, each lane one row or two. The least column that no row has passed starts the next
-// block.
+// Extracts blocks from a CSR matrix whose rows ascend, with or without duplicates: counts them,
+// writes their offsets and columns, and fills in their entries. A group of lanes owns a row of
+// blocks and walks its rows together; a lane has one row, or two if blocks have more than 32
+// rows. The least column that no row has passed starts the next block.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -14,10 +14,10 @@
 #include "jit/device.cuh"
 
 #define MBK_CHUNK 1024              // rows of blocks per partial sum of counts
-#define MBK_EXTRACT_END 0xffffffffu // beyond every column
+#define MBK_EXTRACT_END 0xffffffffu // greater than every column
 #define MBK_ALL 0xffffffffu
 
-// ---- The walk -----------------------------------------------------------------------------
+// ---- The walk -------------------------------------------------------------------------------
 
 struct mbk_extract_csr {
   const MBK_ROW_PTR *row_ptr;
@@ -25,9 +25,9 @@ struct mbk_extract_csr {
   mbk_u64 rows, cols;
 };
 
-// The shape is known at run time only: the conversion waits for memory, not for divisions, and
-// one program serves all shapes. group: lanes per row of blocks, a power of two; a lane owns
-// the row of its number, and in blocks higher than 32 also that number plus 32.
+// The shape is a runtime argument: the conversion waits for memory, not for divisions, and one
+// program serves all shapes. group: lanes per row of blocks, a power of two. A lane owns the
+// row of its number, and in blocks of more than 32 rows also that number plus 32.
 struct mbk_extract_shape {
   mbk_u32 high, wide, group;
 };
@@ -77,9 +77,9 @@ MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32
   return least;
 }
 
-// ---- Counting -----------------------------------------------------------------------------
+// ---- Counting -------------------------------------------------------------------------------
 
-// The counts: four numbers in *answer.
+// The counts of one thread; the first three and `descends` become four numbers in *answer.
 struct mbk_extract_tally {
   mbk_u64 blocks;
   mbk_u64 inside;  // values of the blocks inside the matrix
@@ -87,7 +87,7 @@ struct mbk_extract_tally {
   bool descends;   // a row descends
 };
 
-// Moves past the columns below `limit`.
+// Moves past the columns below `limit` and counts the entries.
 MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,
                                  mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {
   while (next < limit) {
@@ -132,27 +132,29 @@ MBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {
   return own;
 }
 
-// Returns the row of blocks that window w begins with: w * span / high, for a span of `spans`
-// rows of blocks and `rest` rows.
+// Returns the row of blocks where window w begins: w * span / high, with span = spans * high +
+// rest rows.
 MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {
   return spans * w + rest * w / high;
 }
 
 #include "spmv/stages/extract_blocks_arguments.cuh"
 
-// Adds to answer[0..3] the blocks, their values inside the matrix, the entries, and whether a
-// row descends (the others then mean nothing), for `windows` of `count` rows of blocks each, at
-// most 2^32 - 1 in all, which begin at mbk_extract_window. If counts is not null there must be
-// one window of all rows; counts[row] and sums[row / MBK_CHUNK], zero before, are written too.
-// No division has 64 bits: it would be a call, around which registers are spilled. Launch: any
-// grid of 256 threads.
-MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_arguments a) {
+// Adds to answer[0..2] the numbers of blocks, of their values inside the matrix, and of
+// entries. answer[3] becomes nonzero if a row descends; the others then mean nothing. Counts
+// `windows` windows of `count` rows of blocks each, at most 2^32 - 1 in all; they begin at
+// mbk_extract_window. If counts is not null, there must be one window of all rows; then
+// counts[row] and sums[row / MBK_CHUNK] are written too. All sums must be zero before. There is
+// no 64-bit division, because it is a call around which registers are spilled. Launch: any grid
+// of 256 threads.
+MBK_KERNEL MBK_RESIDENT(256, 4)
+    mbk_extract_count(MBK_GRID_CONSTANT mbk_extract_count_arguments a) {
   const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
   const mbk_extract_shape shape = {a.high, a.wide, a.group};
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   const mbk_u64 items = (mbk_u64)a.windows * a.count;
   const mbk_u32 side_by_side = 32 / a.group;
-  const bool speaks = mbk_lane() % a.group == 0; // one lane for its group
+  const bool speaks = mbk_lane() % a.group == 0; // one lane writes for its group
   mbk_extract_tally tally = {0, 0, 0, false};
   for (mbk_u64 first = warp * side_by_side; first < items;
        first += (mbk_u64)mbk_grid() * 8 * side_by_side) {
@@ -170,7 +172,7 @@ MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_argume
       if (speaks && there) {
         a.counts[block_row] = found;
       }
-      if (mbk_lane() == 0 && sum > 0) { // the warp's rows are in one chunk
+      if (mbk_lane() == 0 && sum > 0) { // all rows of the warp are in one chunk
         mbk_atomic_add(a.sums + first / MBK_CHUNK, sum);
       }
     }
@@ -189,10 +191,10 @@ MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_count(const mbk_extract_count_argume
   }
 }
 
-// ---- Offsets ------------------------------------------------------------------------------
+// ---- Offsets --------------------------------------------------------------------------------
 
-// Returns the sum over the threads of the block before this one, and in *all that of all.
-// `warps`: one word per warp, and one more.
+// Returns the sum of `own` over the threads of the block before this one. Sets *all to the sum
+// over all threads. `warps`: one word per warp.
 MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,
                                       mbk_u64 *all) {
   mbk_u64 sum = own, before = 0, total = 0;
@@ -200,7 +202,7 @@ MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_
     const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
     sum += mbk_lane() >= (mbk_u32)d ? other : 0;
   }
-  mbk_block_sync(); // the last turn's sums have been read
+  mbk_block_sync(); // the sums of the previous call have been read
   if (mbk_lane() == 31) {
     warps[mbk_thread() / 32] = sum;
   }
@@ -215,7 +217,7 @@ MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_
 
 // Replaces sums by their exclusive prefix sums. Launch: one block of 1024 threads. Shared:
 // mbk_u64[32].
-MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a) {
+MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 base = 0;
   for (mbk_u64 from = 0; from < a.chunks; from += 1024) {
@@ -230,10 +232,11 @@ MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(const mbk_extract_sums_arguments a)
   }
 }
 
-// Writes block_ptr[row], also for the row after the last, with 64 bits if `large`, else 32.
-// Launch: a block of 256 threads per chunk, block_rows / MBK_CHUNK + 1 of them. Shared:
+// Writes block_ptr[row] for every row and the one after the last; with 64 bits if `large`, else
+// with 32. Launch: a block of 256 threads per chunk, block_rows / MBK_CHUNK + 1 blocks. Shared:
 // mbk_u64[8].
-MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_extract_offsets(MBK_GRID_CONSTANT mbk_extract_offsets_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();
   mbk_u32 own[4];
@@ -255,7 +258,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_extract_offsets(const mbk_extract_offsets_argumen
   }
 }
 
-// ---- Filling ------------------------------------------------------------------------------
+// ---- Filling --------------------------------------------------------------------------------
 
 struct mbk_extract_target { // null: not wanted
   mbk_i32 *block_col;
@@ -263,7 +266,8 @@ struct mbk_extract_target { // null: not wanted
   MBK_VALUE *blocks;
 };
 
-// Sets the bits of a row of a block; the first is bit number `bit` of the block.
+// Sets bits of a mask for one row of a block. `bit` is the number of the row's first place in
+// the block.
 MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {
   mbk_u32 shift = bit % 32;
   for (mask += bit / 32; bits != 0; mask++) {
@@ -325,10 +329,11 @@ MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extra
   }
 }
 
-// Writes block_col, masks and the entries among the values of blocks, each unless null. Masks
-// must be zero. If values is null, entries are ones. block_ptr comes from mbk_extract_offsets.
-// Launch: `group` lanes per row of blocks, 256 threads per block.
-MBK_KERNEL MBK_RESIDENT(256, 4) mbk_extract_fill(const mbk_extract_fill_arguments a) {
+// Writes block_col, masks and the values of entries, each unless its pointer is null. Masks
+// must be zero before. If values is null, entries are ones. block_ptr comes from
+// mbk_extract_offsets. Launch: `group` lanes per row of blocks, 256 threads per block.
+MBK_KERNEL MBK_RESIDENT(256, 4)
+    mbk_extract_fill(MBK_GRID_CONSTANT mbk_extract_fill_arguments a) {
   const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};
   const mbk_extract_shape shape = {a.high, a.wide, a.group};
   const mbk_extract_target to = {a.block_col, a.masks, a.blocks};

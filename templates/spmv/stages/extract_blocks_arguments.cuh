@@ -1,4 +1,4 @@
-// What the kernels of spmv/stages/extract_blocks.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/extract_blocks.cu, for host and device.
 typedef struct mbk_extract_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;

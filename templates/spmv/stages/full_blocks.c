@@ -4,15 +4,36 @@
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/stages/stages.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
-/* Takes a CSR in GPU memory that consists of full blocks for a matrix of blocks, and brings
- * new values to them. */
+/* Turns a CSR in GPU memory that consists of full blocks into a matrix of blocks, and brings
+ * new values to the blocks. */
 
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/gpu/bsr/bsr.c ------- */
 
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
+}
+
+/* Returns whether the matrix was found to consist of full blocks and has a stored value for
+ * each nonzero. */
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
+         plan->device.values != 0;
+}
+
+/* Returns the seconds of a product of full blocks. */
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double column;
+  if (!mbi_choose_full(plan)) {
+    return HUGE_VAL;
+  }
+  column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
+  return t.vectors + t.gathers +
+         t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
 /* Moves the CSR and its non-empty rows to plan->extracted. */
@@ -23,7 +44,8 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-/* Makes plan->bsr and plan->device describe so many blocks, and allocates their places. */
+/* Makes plan->bsr and plan->device describe `blocks` blocks, and allocates their columns and
+ * offsets. */
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
                                                   merbit_index_type offset_type) {
@@ -41,11 +63,11 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
-  MBI_TRY(mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr));
+  MBI_TRY(mbi_plan_allocate(plan, csr->bytes, "offsets of blocks", &csr->row_ptr));
   {
     const uint64_t columns = csr->nnz * sizeof(int32_t);
     csr->bytes += columns;
-    MBI_TRY(mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind));
+    MBI_TRY(mbi_plan_allocate(plan, columns, "columns of blocks", &csr->col_ind));
   }
   return MERBIT_OK;
 }
@@ -83,30 +105,27 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Sets plan->device.values to those at `from`, which are in the order of the CSR, block by
- * block. */
+/* Sets plan->device.values to the values at `from`. They come in the order of the CSR and are
+ * stored block by block. */
 static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
   mbk_full_blocks_values_arguments arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
-  csr->owns_values = status == MERBIT_OK;
-  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  csr->owns_values = 0;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
+  csr->owns_values = 1;
+  csr->bytes += bytes;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.values = from;
   arguments.rows = rows;
   arguments.blocks = csr->values;
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(plan->context, plan->extracted.kernels[1],
-                                 "mbk_full_blocks_values", (int64_t)((rows + 7) / 8), 256, 0,
-                                 NULL, &arguments);
+  return mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
+                           (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-/* Brings new values, which the plan has taken in the order of the CSR, to the blocks by
- * `put`. */
+/* Brings new values to the blocks by `put`. plan->device.values holds them in the order of the
+ * CSR. */
 MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                                 merbit_status (*put)(merbit_plan *plan,
                                                                      mbi_devptr from)) {
@@ -118,43 +137,42 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
-  /* On failure, so that the next values find an array of their own size. */
+  /* After a failure, lets the next values find an array of their own size. */
   if (csr->owns_values) {
-    mbi_device_release(plan->context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
   }
-  mbi_device_release(plan->context, from);
+  mbi_plan_release(plan, from);
   return status;
 }
 
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-/* Releases what new values do not need, when the choice is made: of an uploaded CSR only the
+/* Releases, once the choice is made, what new values do not need. Of an uploaded CSR only the
  * offsets stay, and the columns too if blocks have holes. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
-    mbi_device_release(context, csr->col_ind);
+    mbi_plan_release(plan, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
     csr->col_ind = 0;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * mbi_type_size(plan->type);
   }
   csr->owns_values = 0;
   csr->values = 0;
-  mbi_nonempty_destroy(context, &plan->extracted.nonempty);
+  mbi_nonempty_destroy(plan, &plan->extracted.nonempty);
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -166,22 +184,18 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-/* Gives the plan its CSR back, or what is left of it. */
+/* Gives the plan its CSR back, as far as it is still there. */
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
-    return; /* no blocks were made, or they are gone */
+    return; /* no blocks were made, or they have been destroyed */
   }
   mbi_bsr_destroy(plan);
   mbi_program_destroy(plan->context, &full->program);
-  mbi_nonempty_destroy(plan->context, &plan->nonempty);
-  mbi_device_csr_destroy(plan->context, &plan->device);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_device_csr_destroy(plan, &plan->device);
   plan->device = full->csr;
   plan->nonempty = full->nonempty;
   memset(&plan->bsr, 0, sizeof plan->bsr);
   memset(full, 0, sizeof *full);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_extracted_method = {
-    sizeof(mbi_bsr_tiles), mbi_extracted_create, mbi_extracted_destroy, mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,         mbi_bsr_describe,      mbi_extracted_refresh};

@@ -1,6 +1,6 @@
-// Turns a CSR that consists of full blocks into blocks: their places, and their values block by
-// block. MBK_HIGH consecutive rows have the same columns, in runs of MBK_WIDE, as
-// mbk_arrays_blocks has checked.
+// Turns a CSR that consists of full blocks into blocks: their offsets and columns, and their
+// values block by block. In such a CSR, MBK_HIGH consecutive rows have the same columns, in
+// runs of MBK_WIDE; mbk_arrays_blocks has checked that.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -27,8 +27,8 @@ MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 blo
 
 // Writes the offsets of rows of blocks and the columns of blocks, with base 0. Launch: one warp
 // per row of blocks and one more, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_arguments a) {
-  const mbk_i32 *col_ind = a.col_ind;
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_full_blocks_places(MBK_GRID_CONSTANT mbk_full_blocks_places_arguments a) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row > a.block_rows) {
     return;
@@ -39,7 +39,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_a
   }
   if (row < a.block_rows) {
     const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;
-    col_ind += mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;
+    const mbk_i32 *const col_ind = a.col_ind + mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;
     for (mbk_u64 b = mbk_lane(); b < count; b += 32) {
       a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;
     }
@@ -48,18 +48,18 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_places(const mbk_full_blocks_places_a
 
 // Copies values in the order of the CSR into blocks, row by row in each. Launch: one warp per
 // row, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256) mbk_full_blocks_values(const mbk_full_blocks_values_arguments a) {
-  const MBK_VALUE *values = a.values;
-  MBK_VALUE *blocks = a.blocks;
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {
   const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
   if (row >= a.rows) {
     return;
   }
   const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);
   const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;
-  values += start;
-  blocks += mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +
-            row % MBK_HIGH * MBK_WIDE;
+  const MBK_VALUE *const values = a.values + start;
+  MBK_VALUE *const blocks =
+      a.blocks + mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +
+      row % MBK_HIGH * MBK_WIDE;
   for (mbk_u64 k = mbk_lane(); k < length; k += 32) {
     blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);
   }

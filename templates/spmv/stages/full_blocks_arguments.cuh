@@ -1,4 +1,4 @@
-// What the kernels of spmv/stages/full_blocks.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/full_blocks.cu, for host and device.
 typedef struct mbk_full_blocks_places_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;

@@ -6,12 +6,9 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Reorders a plan, which then multiplies P A P' instead of A. The order is found on the CPU.
- * Also moves new values for every plan that moved its matrix. */
-
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
-  return plan->desc.reordering != MERBIT_REORDERING_NONE;
-}
+/* Reorders a plan: it multiplies P A P' instead of A. The CPU computes the order. This file
+ * also moves new values for every plan whose stored values are in another order than the
+ * user's. */
 
 /* Returns the name for merbit_plan_describe. */
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
@@ -19,6 +16,7 @@ MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
 }
 
 MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const mbi_method *method,
                                              const merbit_plan_desc *desc) {
   if (desc->reordering == MERBIT_REORDERING_NONE) {
     return MERBIT_OK;
@@ -29,8 +27,7 @@ MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merb
                     "merbit_reordering",
                     (int)desc->reordering);
   }
-  if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SYMMETRIC) { /* and study methods */
+  if (view->format == MERBIT_BSR || (method->takes & MBI_TAKES_REORDERING) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -54,24 +51,19 @@ static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_t
   }
 }
 
-/* Makes plan->csr and plan->matrix the checked host CSR `from`, in the plan's order. `from` may
- * be in plan->matrix. */
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+/* Puts the checked host CSR `from` into the plan's order: sets plan->csr and plan->matrix.
+ * `from` may be in plan->matrix. */
+static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_matrix *made = NULL;
   void *places = NULL;
-  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_permute(context, from, r->order, &made, &places);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_order_create(context, from, plan->desc.reordering, &r->order));
+  MBI_TRY(mbi_matrix_permute(context, from, r->order, &made, &places));
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
-  if (r->places != NULL) { /* of a transpose */
+  if (r->places != NULL) { /* the places of a transpose */
     mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
     mbi_release(context, r->places);
   }
@@ -82,6 +74,28 @@ MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view
   plan->csr = made->view;
   r->seconds = mbi_seconds() - start;
   return MERBIT_OK;
+}
+
+/* Reorders plan->csr if the plan asks for that. */
+MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view host;
+  merbit_status status;
+  if (!mbi_plan_reorders(plan)) {
+    return MERBIT_OK;
+  }
+  if (plan->matrix != NULL || plan->view.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_reorder_take(plan, &plan->csr);
+  }
+  status = mbi_view_download(context, &plan->view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_take(plan, &host);
+  }
+  mbi_host_view_release(context, &host);
+  return status;
 }
 
 /* ---- In GPU memory ----------------------------------------------------------------------- */
@@ -113,10 +127,9 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
 static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_devptr *target) {
-  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
-  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-                             : status;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
+  plan->reorder.bytes += bytes;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 /* Returns 1 if the CPU moves new values, or entries of blocks, to their places. */
@@ -160,8 +173,8 @@ MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
-  mbi_device_release(plan->context, r->device_order);
-  mbi_device_release(plan->context, r->device_places);
+  mbi_plan_release(plan, r->device_order);
+  mbi_plan_release(plan, r->device_places);
   mbi_program_destroy(plan->context, &r->program);
   memset(r->kernels, 0, sizeof r->kernels);
   r->device_order = r->device_places = 0;
@@ -179,23 +192,23 @@ MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
                                               mbi_devptr from, mbi_devptr to, int64_t count,
                                               void *stream) {
-  uint64_t elements = (uint64_t)count;
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
   arguments.from = from;
   arguments.to = to;
-  arguments.count = elements;
+  arguments.count = (uint64_t)count;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
                            mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
                            MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-/* Moves the user's values at `from` to the plan's nonzeros at `to`; complete on return. */
+/* Moves the user's values at `from` to the plan's nonzeros at `to`. The move is complete on
+ * return. */
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to) {
-  const merbit_status status =
-      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  MBI_TRY(
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL));
+  return mbi_device_synchronize(plan->context, NULL);
 }
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
@@ -211,15 +224,22 @@ MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-/* Moves the user's host values into the plan's matrix. */
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values) {
+/* Moves new values to their places in plan->csr. On CUDA the GPU does it later
+ * (mbi_reorder_values_cuda). */
+MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;
+  if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
+      mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
   call.move = mbi_gather;
   call.type = plan->type;
-  call.from = values;
+  call.from = fresh->values;
   call.to = (void *)(uintptr_t)plan->csr.values;
   call.places = plan->reorder.places;
   call.place_type = plan->reorder.place_type;
   call.count = plan->csr.nnz;
   mbi_reorder_run(plan, &call);
+  fresh->values = plan->csr.values;
+  return MERBIT_OK;
 }

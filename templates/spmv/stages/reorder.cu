@@ -1,5 +1,5 @@
-// Gathers and scatters vectors for a reordered plan, and moves new values into the order of its
-// nonzeros.
+// Gathers and scatters vectors for a reordered plan, and moves new values into the order of the
+// plan's nonzeros.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors"
 #endif
@@ -14,7 +14,8 @@
 #include "spmv/stages/reorder_arguments.cuh"
 
 // Writes to[i] = from[order[i]]. Launch, for all three kernels: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_reorder_gather_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_reorder_gather(MBK_GRID_CONSTANT mbk_reorder_gather_arguments a) {
   for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;
        i += (mbk_u64)mbk_grid() * 256) {
     a.to[i] = mbk_load(a.from + mbk_load(a.order + i));
@@ -22,7 +23,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_reorder_gather_arguments
 }
 
 // Writes to[order[i]] = from[i].
-MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_reorder_gather_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_reorder_scatter(MBK_GRID_CONSTANT mbk_reorder_gather_arguments a) {
   for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;
        i += (mbk_u64)mbk_grid() * 256) {
     a.to[mbk_load(a.order + i)] = mbk_load(a.from + i);
@@ -30,7 +32,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_reorder_gather_argument
 }
 
 // Writes to[k] = from[places[k]].
-MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const mbk_reorder_values_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_reorder_values(MBK_GRID_CONSTANT mbk_reorder_values_arguments a) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.count;
        k += (mbk_u64)mbk_grid() * 256) {
     a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));

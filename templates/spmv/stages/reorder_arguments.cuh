@@ -1,4 +1,4 @@
-// What the kernels of spmv/stages/reorder.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/reorder.cu, for host and device.
 typedef struct mbk_reorder_gather_arguments {
   MBK_POINTER(const mbk_i32) order;
   MBK_POINTER(const MBK_VECTOR) from;

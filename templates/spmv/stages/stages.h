@@ -7,7 +7,7 @@
 #include "spmv/stages/transpose_arguments.cuh"
 #include "spmv/stages/value_forms_arguments.cuh"
 
-/* A plan of one triangle (symmetric storage): spmv/stages/symmetric.c. */
+/* A plan of a matrix in symmetric storage (one triangle): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
   merbit_view view; /* the user's */
   merbit_view full; /* both triangles, or the lower one, if it is not the view itself */
@@ -16,57 +16,60 @@ typedef struct mbi_symmetric {
   mbi_symmetry_signs signs;
   int upper;
   double seconds;
-  int direct;     /* method HALF multiplies the lower triangle: spmv/cpu/symmetric.c */
-  int64_t *parts; /* first rows of the tasks; in the same allocation, where each part's columns
-                   * begin, and its scratch: tasks + 1 each */
+  int direct;     /* 1: method SYMMETRIC multiplies the lower triangle (spmv/cpu/symmetric.c) */
+  int64_t *parts; /* the first row of each task; in the same allocation the first column and the
+                   * offset of each task's buffer; tasks + 1 each */
 } mbi_symmetric;
 
-/* The CSR that became blocks on the GPU, while plan->device holds the blocks:
- * spmv/stages/full_blocks.c if AUTO found full ones, else spmv/stages/extract_blocks.c. */
+/* The CSR from which blocks were made on the GPU. plan->device holds the blocks.
+ * spmv/stages/full_blocks.c makes them if AUTO found full ones, spmv/stages/extract_blocks.c
+ * otherwise. */
 typedef struct mbi_extracted {
-  mbi_device_csr csr; /* csr.rows is 0 if none did */
+  mbi_device_csr csr; /* csr.rows is 0 if no blocks were made */
   mbi_nonempty_rows nonempty;
   mbi_program program;
   void *kernels[4]; /* CUfunction: places, values; extraction: count, sums, offsets, fill */
   int by_shape;     /* made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
-/* A reordered plan's order, and where the values were that the plan moved:
+/* The order of a reordered plan, and the original places of the values that the plan moved:
  * spmv/stages/reorder.c. */
 typedef struct mbi_reorder {
   int32_t *order; /* order[new] = old; NULL: the view's order */
-  void *places;   /* where each nonzero, or block of a transpose, was; on CUDA until it is in
-                   * GPU memory */
+  void *places;   /* the original place of each nonzero, or of each block of a transpose; on
+                   * CUDA kept until it is in GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
   mbi_devptr device_order, device_places;
-  uint64_t bytes; /* of both */
+  uint64_t bytes; /* of both device arrays */
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
 
-/* A plan of a transpose: spmv/stages/transpose.c. */
+/* A plan that multiplies by a transpose: spmv/stages/transpose.c. */
 typedef struct mbi_transpose {
-  merbit_matrix *matrix; /* plan->view, if CPU threads made it */
-  int on_gpu;            /* plan->view is in plan->device instead */
+  merbit_matrix *matrix; /* holds plan->view if CPU threads made it */
+  int on_gpu;            /* 1: plan->view is in plan->device instead */
   double seconds;
 } mbi_transpose;
 
-/* Products from which on searching shorter values, and copying them, pays; and the same for
- * forms that take more than one pass over the matrix. */
+/* The number of expected products from which it pays to search for shorter values and to copy
+ * them. The second number is for forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that could be moved in the time of the launch that multiplies x by its columns'
- * values. */
+/* Bytes that the GPU could move in the time of one launch: the launch that multiplies x by the
+ * values of columns. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
 #define MBI_FORMS_ALL                                                                          \
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
@@ -75,17 +78,19 @@ typedef struct mbi_values_search {
   mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
   mbi_devptr scratch; /* holds a mbi_values_scratch */
-  mbi_devptr columns; /* a value for each column, when they have been asked for; else 0 */
+  mbi_devptr columns; /* a value for each column, once column values were searched; else 0 */
   uint32_t against;   /* forms ruled out so far */
 } mbi_values_search;
 
-typedef struct mbi_extract_tally { /* as the GPU counts it */
+typedef struct mbi_extract_tally { /* the counts made on the GPU */
   uint64_t blocks, inside, entries;
-  uint64_t descends; /* not 0: a row descends, and the other fields mean nothing */
+  uint64_t descends; /* not 0: a row has descending columns, and the other fields mean
+                      * nothing */
 } mbi_extract_tally;
-typedef struct mbi_extract { /* state while blocks are made */
+typedef struct mbi_extract { /* the state while blocks are made */
   merbit_plan *plan;
-  merbit_view csr; /* without arrays; when duplicates are found, nnz counts each place once */
+  merbit_view csr; /* without arrays; if there are duplicates, nnz counts each place only
+                    * once */
   mbi_devptr answers, counts, sums;
 } mbi_extract;
 
@@ -108,25 +113,64 @@ enum {
   MBI_TRANSPOSE_STARTS,
   MBI_TRANSPOSE_KERNELS
 };
-/* The sort of entries by column, least significant digits first. Keys are columns; the rows of
- * entries travel along and, if there are values, the places of entries. */
+/* The state of the sort of entries by column, a radix sort from the least significant digit.
+ * Keys are columns. The rows of entries move with them, and so do the places of entries if
+ * there are values. */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
-  int passes, last;                       /* the index of the buffers that the last pass writes
-                                           * to */
+  int passes, last;                       /* last: the index of the buffers that the last pass
+                                           * writes */
   uint32_t bits;                          /* of a digit */
-  uint64_t blocks, chunk;                 /* blocks, and the entries of each */
+  uint64_t blocks, chunk;                 /* blocks, and the number of entries of each */
   mbi_devptr space;                       /* holds everything that the plan does not keep */
   uint64_t bytes;                         /* of it */
-  mbi_devptr keys[2], rows[2], places[2]; /* passes write to one and the other in turn */
-  mbi_devptr counts, totals;              /* counts of digits: in each block, and in all */
+  mbi_devptr keys[2], rows[2], places[2]; /* each pass reads one buffer and writes the other */
+  mbi_devptr counts, totals;              /* counts of digits: of each block, and of all
+                                           * blocks */
   merbit_index_type place_type;
 } mbi_transposing;
 
+/* New values of a plan on their way through the stages. */
+typedef struct mbi_new_values {
+  const void *values; /* `count` values, in the order that the next stage reads */
+  merbit_memory memory;
+  int64_t count;
+  void *downloaded;      /* holds the host copy of device values; or NULL */
+  merbit_matrix *matrix; /* holds converted values; or NULL */
+} mbi_new_values;
+
+/* The stages of a plan, in their order. `make` builds from plan->given the matrix that the next
+ * stage reads, or leaves it unchanged. `map_values` does the same to new values; on failure the
+ * caller releases what `fresh` holds. */
+typedef struct mbi_stage {
+  merbit_status (*make)(merbit_plan *plan);
+  merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);
+} mbi_stage;
+enum {
+  MBI_STAGE_SYMMETRIC,
+  MBI_STAGE_TRANSPOSE,
+  MBI_STAGE_FORMAT,
+  MBI_STAGE_REORDER,
+  MBI_STAGE_STORE,
+  MBI_STAGES
+};
+
 #ifdef MBI_SEPARATE
+/* spmv/stages/format.c */
+MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh);
+MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view);
+MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh);
+/* spmv/stages/stored_values.c */
+MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh);
+/* spmv/stages/stages.c */
+MBI_INTERNAL merbit_status mbi_stages_make(merbit_plan *plan, int first);
+MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh);
 /* spmv/stages/value_forms.c */
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
@@ -142,6 +186,8 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);
 /* spmv/stages/full_blocks.c */
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty);
+MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan);
+MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
@@ -151,18 +197,20 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
                                                                      mbi_devptr from));
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan);
-extern const mbi_cuda_method mbi_extracted_method;
+MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan);
 /* spmv/stages/extract_blocks.c */
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
                                        mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally);
-extern const mbi_cuda_method mbi_extract_method;
+MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan);
 /* spmv/stages/reorder.c */
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan);
 MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering);
 MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                             const mbi_method *method,
                                              const merbit_plan_desc *desc);
-MBI_INTERNAL merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from);
+MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan);
 MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan);
 MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan);
@@ -177,25 +225,23 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
 MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                                    mbi_devptr to);
 MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call);
-MBI_INTERNAL void mbi_reorder_values(merbit_plan *plan, const void *values);
+MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh);
 /* spmv/stages/symmetric.c */
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc);
-MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan);
 MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory);
+MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh);
 /* spmv/stages/transpose_sort.c */
 MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from);
 /* spmv/stages/transpose.c */
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc);
-MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory);
+MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh);
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status);
-MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
 #endif

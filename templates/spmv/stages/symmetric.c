@@ -6,11 +6,10 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Plans of matrices given by one triangle (symmetric storage). On the CPU, method HALF
- * multiplies the lower triangle: the user's arrays if they are that triangle in order, else a
- * copy. For other methods plan->given becomes op(A) with both triangles, in host memory, and
- * everything after is a plan of that. The transpose needs no work: it differs in signs
- * alone. */
+/* Plans of matrices in symmetric storage (one triangle). On the CPU, method SYMMETRIC
+ * multiplies the lower triangle: the user's arrays if they hold that triangle with sorted rows,
+ * else a copy. For other methods plan->given becomes op(A) with both triangles, in host memory;
+ * later steps see an ordinary matrix. A transpose costs nothing: it differs only in signs. */
 
 MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
@@ -58,7 +57,7 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-/* Returns 1 if method HALF can read the host view in place. */
+/* Returns 1 if method SYMMETRIC can read the host view in place. */
 static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
@@ -75,18 +74,19 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
   return !unsorted;
 }
 
-/* Expanding to both triangles costs about 50 products. It pays if tasks would keep much of y
- * apart, or if a row scatters beyond the cache of its thread: docs/cpu.md has the figures. */
+/* Expanding to both triangles costs about as much as 50 products. It pays if the tasks' buffers
+ * (spmv/cpu/symmetric.c) would be long compared to y, or if the columns of a row spread over
+ * more than the cache of a thread. docs/cpu.md has the figures. */
 #define MBI_SYMMETRIC_FEW_CALLS 50
-#define MBI_SYMMETRIC_APART 8 /* rows per sum that tasks keep apart, at least */
-/* Bytes of x between a row and its first column, on average. */
+#define MBI_SYMMETRIC_APART 8 /* the least number of rows per element of the tasks' buffers */
+/* The most bytes of x between a row and its first column, on average. */
 #define MBI_SYMMETRIC_WINDOW 524288
-#define MBI_SYMMETRIC_SAMPLE 1024 /* rows that are sampled */
-/* Entries of the triangle's rows, on average: SORTED does not wait for the ends of shorter
- * ones. */
+#define MBI_SYMMETRIC_SAMPLE 1024 /* number of sampled rows */
+/* The least mean number of entries per row. SORTED is faster with shorter rows, because it
+ * avoids mispredicted row ends. */
 #define MBI_SYMMETRIC_LONG 12
 
-/* Returns 1 if all values are equal, or there are none: SORTED stores one. */
+/* Returns 1 if all values are equal or there are none. SORTED then stores a single value. */
 static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
@@ -94,7 +94,8 @@ static int mbi_symmetric_equal(const merbit_view *lower) {
          memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-/* Returns the elements between a row of the triangle and its first column, on average. */
+/* Returns the mean distance, in elements, between a row of the triangle and its first
+ * column. */
 static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
@@ -115,7 +116,7 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
           mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-/* Returns 1 if HALF may multiply the lower triangle. */
+/* Returns 1 if method SYMMETRIC is allowed to multiply the lower triangle. */
 static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
          !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
@@ -133,61 +134,62 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-/* Takes the lower triangle, if that pays. */
+/* Takes the lower triangle if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
-  merbit_status status = MERBIT_OK;
   if (!fits) {
-    status = mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-                                  &half->places);
+    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
+                                 &half->places));
     half->full.symmetry = host->symmetry;
   }
-  if (status == MERBIT_OK) {
-    half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
-  }
-  if (status == MERBIT_OK && !half->direct && !fits) {
+  half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
+  if (!half->direct && !fits) {
     mbi_symmetric_release(plan);
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Sets plan->half, and plan->given to the matrix it holds. That matrix needs no check
- * afterwards. */
-MBI_INTERNAL merbit_status mbi_symmetric_take(merbit_plan *plan) {
-  merbit_context *context = plan->context;
+/* Sets plan->symmetric from the triangle `host`. */
+static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
+  mbi_symmetric *half = &plan->symmetric;
+  int64_t first[4];
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
+  }
+  (void)mbi_triangle_find(plan->context, host, first);
+  half->upper = first[MBI_ABOVE] < host->nnz;
+  if (mbi_symmetric_may_do(plan)) {
+    MBI_TRY(mbi_symmetric_take_lower(plan, host));
+  }
+  return half->direct ? MERBIT_OK
+                      : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
+                                             &half->full, &half->places);
+}
+
+/* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
+ * check. */
+MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  int64_t first[4];
-  merbit_status status = MERBIT_OK;
+  merbit_view host;
+  merbit_status status;
+  if (!mbi_view_is_triangle(&plan->given)) {
+    return MERBIT_OK;
+  }
   half->view = plan->given;
   half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
   half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+  if (plan->given.memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(plan->context, &plan->given, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_symmetric_take(plan, &host);
+    }
+    mbi_host_view_release(plan->context, &host);
+  } else {
+    status = mbi_symmetric_take(plan, &plan->given);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    (void)mbi_triangle_find(context, &host, first);
-    half->upper = first[MBI_ABOVE] < host.nnz;
-  }
-  if (status == MERBIT_OK && mbi_symmetric_may_do(plan)) {
-    status = mbi_symmetric_take_lower(plan, &host);
-  }
-  if (status == MERBIT_OK && !half->direct) {
-    status = mbi_symmetric_expand(context, &host, plan->desc.operation, 0, &half->full,
-                                  &half->places);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(status);
   if (half->full.row_ptr != NULL) {
     plan->given = plan->view = half->full;
   }
@@ -202,28 +204,16 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-/* Moves new values in the order of the triangle into plan->symmetric.full. */
-MBI_INTERNAL merbit_status mbi_symmetric_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory) {
-  merbit_context *context = plan->context;
+/* Expands new values of the triangle to the values of plan->symmetric.full. */
+MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status =
-        mbi_array_download(context, values, half->view.nnz, mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
+  if (half->places == NULL) {
+    return MERBIT_OK;
   }
-  if (status == MERBIT_OK) {
-    mbi_expansion_values(context, half->signs, host, half->places, half->place_type,
-                         &half->full);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_expansion_values(plan->context, half->signs, fresh->values, half->places,
+                       half->place_type, &half->full);
+  fresh->values = half->full.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
 }

@@ -6,10 +6,10 @@
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
-/* Plans that multiply by the transpose: plan->view becomes the transpose of the user's matrix,
- * and everything after is a plan of that. A COO is read with rows and columns swapped. A CSR is
- * sorted by columns on the GPU, stably, so that equal plans give equal bits. Everything else,
- * and everything on the CPU, is transposed by CPU threads. */
+/* Plans that multiply by the transpose. plan->view becomes the transpose of the user's matrix;
+ * later steps see an ordinary matrix. A COO is read with rows and columns swapped. A CSR is
+ * sorted by columns on the GPU, stably, so that equal plans give equal bits. CPU threads
+ * transpose everything else, and everything for plans on the CPU. */
 
 MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
                                                const merbit_plan_desc *desc) {
@@ -30,81 +30,52 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
 
 /* ---- On CPU threads ---------------------------------------------------------------------- */
 
-/* Makes plan->view in host memory, and the values' places in plan->reorder. */
-static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
+/* Transposes a matrix in host memory. */
+static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
+  if (!plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(plan->context, host));
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_transpose_map(context, &host, &plan->transpose.matrix,
-                                      &plan->reorder.places);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    plan->view = plan->transpose.matrix->view;
-    plan->reorder.place_type = plan->view.offset_type;
-  }
-  return status;
+  MBI_TRY(mbi_matrix_transpose_map(plan->context, host, &plan->transpose.matrix,
+                                   &plan->reorder.places));
+  plan->view = plan->transpose.matrix->view;
+  plan->reorder.place_type = plan->view.offset_type;
+  return MERBIT_OK;
 }
 
-/* Moves new values in the user's order into plan->view, if the plan converts it. */
-MBI_INTERNAL merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-                                                merbit_memory memory) {
-  merbit_context *context = plan->context;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status = mbi_array_download(context, values, mbi_view_values(&plan->view),
-                                mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
+/* Makes plan->view in host memory, and the original places of the values in plan->reorder. */
+static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
+  merbit_view host;
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_transpose_host(plan, &plan->given);
   }
+  status = mbi_view_download(plan->context, &plan->given, &host);
   if (status == MERBIT_OK) {
-    mbi_transpose_map_values(context, host, plan->reorder.places, &plan->view);
+    status = mbi_transpose_host(plan, &host);
   }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
+  mbi_host_view_release(plan->context, &host);
   return status;
 }
 
 /* ---- On the GPU -------------------------------------------------------------------------- */
 
-/* Makes plan->view in GPU memory. On failure nothing is left. */
+/* Makes plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
   mbi_device_csr from;
-  merbit_status status = MERBIT_OK;
-  if (!device && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &plan->given);
+  merbit_status status;
+  if (plan->given.memory != MERBIT_MEMORY_DEVICE && !plan->desc.unchecked) {
+    MBI_TRY(mbi_view_check_arrays(context, &plan->given));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
+  MBI_TRY(mbi_device_enter(context));
+  status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;
     plan->device.scratch_bytes = from.scratch_bytes;
     from.scratch = 0;
   }
-  mbi_device_csr_destroy(context, &from);
+  mbi_device_csr_destroy(plan, &from);
   if (status == MERBIT_OK) {
     const mbi_device_csr *to = &plan->device;
     plan->view = merbit_csr((int64_t)to->rows, (int64_t)to->cols, (int64_t)to->nnz,
@@ -114,7 +85,7 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
     plan->view.offset_type = to->offset_type;
     plan->view.memory = MERBIT_MEMORY_DEVICE;
   } else {
-    mbi_device_csr_destroy(context, &plan->device);
+    mbi_device_csr_destroy(plan, &plan->device);
     memset(&plan->device, 0, sizeof plan->device);
     mbi_reorder_release_cuda(plan);
   }
@@ -124,8 +95,8 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
 
 /* ---- The choice -------------------------------------------------------------------------- */
 
-/* Returns 1 if the GPU can transpose. Orders are found and blocks are made on the CPU, and
- * uploaded matrices have 32-bit columns. */
+/* Returns 1 if the GPU can transpose. Reordered plans and plans of blocks are prepared on the
+ * CPU, and uploaded matrices have 32-bit columns. */
 static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
          plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
@@ -133,7 +104,7 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
           plan->given.index_type == MERBIT_INDEX_32);
 }
 
-/* Returns 1 if AUTO may still take the CPU when the GPU fails: if everything is in host
+/* Returns 1 if AUTO may take the CPU after a failure of the GPU, because everything is in host
  * memory. */
 MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
@@ -145,8 +116,9 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-/* Sets plan->view to the matrix that the plan multiplies. It needs no check afterwards. */
-MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
+/* Sets plan->view to the matrix that the plan multiplies. That matrix needs no further
+ * check. */
+MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -176,4 +148,17 @@ MBI_INTERNAL merbit_status mbi_transpose_take(merbit_plan *plan) {
   plan->desc.unchecked |= status == MERBIT_OK;
   plan->transpose.seconds = mbi_seconds() - start;
   return status;
+}
+
+/* Moves new values to their places in plan->view if CPU threads transposed blocks. Values of
+ * other transposes are moved together with a reordering. */
+MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  if (!mbi_reorder_on_cpu(plan)) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_new_values_download(plan, fresh));
+  mbi_transpose_map_into(plan->context, fresh->values, plan->reorder.places, &plan->view);
+  fresh->values = plan->view.values;
+  fresh->count = mbi_view_values(&plan->view);
+  return MERBIT_OK;
 }

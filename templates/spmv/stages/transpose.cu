@@ -1,7 +1,8 @@
-// The transpose of a CSR: its entries sorted by column, stably, so that each row of the
-// transpose has them in the order of the matrix's rows. It is a radix sort of the columns,
-// least significant digits first: count the digits of each block's run, scan the counts, move.
-// The rows of entries travel along and become the columns of the transpose.
+// Transposes a CSR: sorts its entries by column, stably, so that each row of the transpose
+// keeps them in the order of the matrix's rows. This is a radix sort of the columns from the
+// least significant digit. Each pass counts the digits of each block's run, scans the counts
+// and moves the entries. The rows of entries move with them and become the columns of the
+// transpose.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -10,7 +11,7 @@
 #endif
 #include "jit/device.cuh"
 
-#define MBK_DIGITS 256 // digits at most; a digit is key >> shift & mask
+#define MBK_DIGITS 256 // the most digits; a digit is key >> shift & mask
 #define MBK_TRANSPOSE_THREADS 512
 #define MBK_TRANSPOSE_ITEMS 12 // items of a lane, 32 apart
 #define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)
@@ -24,7 +25,7 @@
 // `chunk` keys. Other arguments and launch as for mbk_transpose_move. Shared:
 // mbk_u32[MBK_DIGITS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_count(const mbk_transpose_count_arguments a) {
+    mbk_transpose_count(MBK_GRID_CONSTANT mbk_transpose_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
   const mbk_u64 first = mbk_block() * a.chunk;
@@ -53,8 +54,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
 }
 
-// Returns the sum of `value` over the threads of the block before this one, and writes to
-// sums[warp] that of each warp: T[MBK_TRANSPOSE_WARPS].
+// Returns the sum of `value` over the threads of the block before this one. Writes the sum of
+// each warp to sums[warp]: T[MBK_TRANSPOSE_WARPS].
 template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
   T sum = value;
   for (int d = 1; d < 32; d <<= 1) {
@@ -75,7 +76,7 @@ template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
 // writes their sum to totals[digit]. Launch: one block per digit. Shared:
 // MBK_PLACE[MBK_TRANSPOSE_WARPS].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_scan(const mbk_transpose_scan_arguments a) {
+    mbk_transpose_scan(MBK_GRID_CONSTANT mbk_transpose_scan_arguments a) {
   MBK_SHARED_MEMORY(shared);
   MBK_PLACE *const sums = (MBK_PLACE *)shared;
   MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;
@@ -96,8 +97,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
   }
 }
 
-// Returns the first index from `low` on for which `before` is false; it is false at `high`.
-// Called by whole warps, which test 32 candidates at a time.
+// Returns the first index in [low, high] for which `before` is false; it must be false at
+// `high`. Whole warps call it and test 32 candidates at a time.
 template <class BEFORE>
 MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE &before) {
   while (low < high) {
@@ -113,7 +114,7 @@ MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE 
   return low;
 }
 
-// Rows that end with entry k or before it.
+// Tells for a row whether it ends at entry k or earlier.
 struct mbk_transpose_row {
   const MBK_ROW_PTR *row_ptr;
   mbk_u64 rows, k;
@@ -127,25 +128,25 @@ struct mbk_transpose_row {
   }
 };
 
-// Writes row_of[k], the row of entry k. A warp compares 32 rows with 32 entries, goes on to the
-// next 32 rows if entries lie after them, and searches if none lay in them: rows may be long,
-// and many may be empty. Launch: any grid.
+// Writes row_of[k], the row of entry k. A warp compares 32 rows with 32 entries. If entries lie
+// after these rows, it takes the next 32 rows; if no entry lay in them, it searches, because
+// many rows may be empty. Launch: any grid.
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_rows(const mbk_transpose_rows_arguments a) {
+    mbk_transpose_rows(MBK_GRID_CONSTANT mbk_transpose_rows_arguments a) {
   const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // entries of a warp at a time, in order
   const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;
   const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;
   mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};
-  mbk_u64 low = 0, end = at.end(mbk_lane()); // of row low + lane
+  mbk_u64 low = 0, end = at.end(mbk_lane()); // end: of row low + lane
   for (mbk_u64 first = warp * share; first < a.nnz; first += warps * share) {
     const mbk_u64 stop = first + share < a.nnz ? first + share : a.nnz;
     for (at.k = first; at.k < stop; at.k += 32) {
       const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;
       const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;
-      mbk_u32 left = MBK_ALL_LANES; // lanes whose row has not been found
+      mbk_u32 left = MBK_ALL_LANES; // lanes whose row is still unknown
       while (left != 0) {
         const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);
-        mbk_u32 ended = 0; // how many of the 32 rows end before the entry
+        mbk_u32 ended = 0; // how many of the 32 rows end at or before the entry
 #pragma unroll
         for (mbk_u32 step = 16; step > 0; step /= 2) {
           const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);
@@ -156,7 +157,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
           a.row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
         }
         const mbk_u32 behind =
-            // These entries come after all 32 rows.
+            // The entries that come after all 32 rows.
             left & mbk_ballot(MBK_ALL_LANES, ended == 32);
         if (behind != 0) {
           mbk_transpose_row next = at;
@@ -171,8 +172,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
 }
 
 // Stores each item of `own` at delta[digit] plus its place in the sorted tile. Items longer
-// than a key pass through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in parts. Keeping digits in
-// registers, or more stores at a time, would spill.
+// than a key pass through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in parts. Digits are not kept
+// in registers, and stores are not grouped further, because registers would spill.
 template <class T>
 MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,
                                      const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],
@@ -198,8 +199,9 @@ MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 c
   }
 }
 
-// Writes rank[i]: (digit << 16) + the number of the warp's keys before key[i] with the same
-// digit, and found[digit]: how many there are. A thread has items i with 32 * i < in.
+// Ranks the keys of a warp by digit. Writes rank[i] = (digit << 16) + the number of the warp's
+// earlier keys with the same digit, and found[digit], the number of keys with that digit. A
+// thread has items i with 32 * i < in.
 MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,
                                    mbk_u32 mask, int in, mbk_u32 *found,
                                    mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {
@@ -238,27 +240,27 @@ MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE
   }
 }
 
-// Moves keys into the order of the digit, stably, and with them the rows of entries and, unless
-// places_to is NULL, their places. If places is NULL each entry is at its own place. `base` is
-// subtracted from keys. A tile is sorted in shared memory first, so that stores to one run are
-// coalesced. Launch: as mbk_transpose_count, after mbk_transpose_sums. Shared:
+// Moves keys into the order of the digit, stably. The rows of entries move with them, and their
+// places too unless places_to is NULL. If places is NULL, each entry is at its own place.
+// `base` is subtracted from keys. A tile is sorted in shared memory first, so that stores to
+// one run are coalesced. Launch: as mbk_transpose_count, after mbk_transpose_scan. Shared:
 // MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
 // mbk_u8[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
-    mbk_transpose_move(const mbk_transpose_move_arguments a) {
+    mbk_transpose_move(MBK_GRID_CONSTANT mbk_transpose_move_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  // Where a digit's keys go, minus their first place in the sorted tile.
+  // The destination of a digit's first key, minus that key's place in the sorted tile.
   MBK_PLACE *const delta = (MBK_PLACE *)shared;
   MBK_PLACE *const sums = delta + MBK_DIGITS;
   mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);
-  // Digits of the keys in the stage.
+  // The digits of the keys in `stage`.
   mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);
-  mbk_u32 *const found = stage; // before that: the counts of each warp's digits in a tile
+  mbk_u32 *const found = stage; // until then: the counts of each warp's digits in a tile
   mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;
   const mbk_u64 first = mbk_block() * a.chunk;
   const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;
   const bool counts_digit = mbk_thread() <= a.mask;
-  MBK_PLACE start = // where the thread's digit continues
+  MBK_PLACE start = // the place where the thread's digit continues
       mbk_transpose_before<MBK_PLACE>(counts_digit ? a.totals[mbk_thread()] : 0, sums);
   if (counts_digit) {
     start += a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];
@@ -276,8 +278,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     }
     mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);
     mbk_block_sync();
-    mbk_u32 total = 0; // of the thread's digit
-#pragma unroll 4       // unrolling fully would take registers
+    mbk_u32 total = 0; // count of the thread's digit
+#pragma unroll 4       // full unrolling would take too many registers
     for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {
       total += found[w * MBK_DIGITS + mbk_thread()];
     }
@@ -329,8 +331,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
   }
 }
 
-// The merge of columns and sorted keys: a column comes before keys equal to it. Columns before
-// `diagonal`.
+// Tells for a column whether it comes before the diagonal in the merge of columns and sorted
+// keys. A column comes before the keys equal to it.
 struct mbk_transpose_column {
   const mbk_i32 *keys;
   mbk_u64 diagonal;
@@ -341,11 +343,11 @@ struct mbk_transpose_column {
 };
 
 // Writes starts[c], the index of the first sorted key that is c or more, for c from 0 to
-// `cols`. A block has an equal share of the merged columns and keys. Launch: a block per
-// MBK_TRANSPOSE_TILE of them, with cols + 1 columns. Shared: mbk_u64[2],
+// `cols`. Each block takes an equal share of the merge of cols + 1 columns and nnz keys.
+// Launch: a block per MBK_TRANSPOSE_TILE of them. Shared: mbk_u64[2],
 // mbk_u32[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
-    mbk_transpose_starts(const mbk_transpose_starts_arguments a) {
+    mbk_transpose_starts(MBK_GRID_CONSTANT mbk_transpose_starts_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const bounds = (mbk_u64 *)shared;
   mbk_u32 *const stage = (mbk_u32 *)(bounds + 2);

@@ -1,4 +1,4 @@
-// What the kernels of spmv/stages/transpose.cu take, for the host and the device.
+// Arguments of the kernels in spmv/stages/transpose.cu, for host and device.
 typedef struct mbk_transpose_count_arguments {
   MBK_POINTER(const mbk_i32) keys;
   mbk_u32 base;

@@ -11,8 +11,8 @@
 /* ---- Encode ------------------------------------------------------------------------------ */
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
-#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each has a run of tiles */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at a time; MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks per multiprocessor; each sorts a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
@@ -24,7 +24,7 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
   const uint64_t most = tiles < resident ? tiles : resident;
-  uint32_t bits = 1; /* of a column */
+  uint32_t bits = 1; /* of a column index */
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
   t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
@@ -36,9 +36,9 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Lays out in t->space everything that is not kept, and returns its size, so that the caller
- * can allocate it and call again. Keys use, as far as they fit, the space of the values, which
- * are written after the sort. */
+/* Lays out in t->space all arrays that the plan does not keep. Returns their size, so that the
+ * caller can allocate that much and call again. Keys are stored where the values will be, as
+ * far as they fit; values are written after the sort. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
@@ -58,44 +58,37 @@ static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
 }
 
 static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
-  merbit_context *context = plan->context;
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
   const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
   mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
   const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
-  to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK && value > 0) { /* blocks made of the matrix release them */
-    status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
-    to->owns_col_ind = status == MERBIT_OK;
-  }
-  t->rows[t->last] = to->col_ind;
-  if (status == MERBIT_OK && value > 0) {
-    status = mbi_device_allocate(context, nnz * value, "values", &to->values);
-    to->owns_values = status == MERBIT_OK;
-  }
-  if (status == MERBIT_OK && value > 0) {
+  MBI_TRY(mbi_plan_allocate_parts(plan, "row_ptr and col_ind", 2, parts, bytes));
+  to->owns_row_ptr = 1;
+  if (value > 0) {
     mbi_reorder *r = &plan->reorder;
+    /* An allocation of its own: extraction of blocks releases it. */
+    MBI_TRY(mbi_plan_allocate(plan, columns, "col_ind", &to->col_ind));
+    to->owns_col_ind = 1;
+    MBI_TRY(mbi_plan_allocate(plan, nnz * value, "values", &to->values));
+    to->owns_values = 1;
     r->place_type = t->place_type;
     r->bytes = nnz * place;
-    status = mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places);
+    MBI_TRY(mbi_plan_allocate(plan, r->bytes, "places of entries", &r->device_places));
     t->places[t->last] = r->device_places;
   }
-  if (status == MERBIT_OK) {
-    to->bytes = offsets + columns + nnz * value;
-    t->bytes = mbi_transpose_divide(t, value);
-    status = mbi_device_allocate(context, t->bytes, "columns to sort", &t->space);
-    (void)mbi_transpose_divide(t, value);
-  }
-  return status;
+  t->rows[t->last] = to->col_ind;
+  to->bytes = offsets + columns + nnz * value;
+  t->bytes = mbi_transpose_divide(t, value);
+  MBI_TRY(mbi_plan_allocate(plan, t->bytes, "columns to sort", &t->space));
+  (void)mbi_transpose_divide(t, value);
+  return MERBIT_OK;
 }
 
-static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
-  mbi_device_release(context, t->space);
-  mbi_program_destroy(context, &t->program);
+static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
+  mbi_plan_release(plan, t->space);
+  mbi_program_destroy(plan->context, &t->program);
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -129,17 +122,15 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
                            arguments);
 }
 
-/* Writes the rows of entries, where the first pass reads them. */
+/* Writes the row of each entry into the buffer that the first pass reads. */
 static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
-  mbi_devptr row_ptr = t->from->row_ptr;
-  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
-  uint32_t base = (uint32_t)t->from->base;
   mbk_transpose_rows_arguments arguments;
-  arguments.row_ptr = row_ptr;
-  arguments.rows = rows;
+  arguments.row_ptr = t->from->row_ptr;
+  arguments.rows = t->from->rows;
   arguments.nnz = nnz;
-  arguments.base = base;
+  arguments.base = (uint32_t)t->from->base;
   arguments.row_of = t->rows[1];
   return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
                               tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
@@ -156,7 +147,6 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   mbk_transpose_count_arguments count_arguments;
   mbk_transpose_scan_arguments sums;
   mbk_transpose_move_arguments move_arguments;
-  merbit_status status;
   count_arguments.keys = keys;
   count_arguments.base = base;
   count_arguments.nnz = nnz;
@@ -164,15 +154,13 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   count_arguments.mask = mask;
   count_arguments.chunk = t->chunk;
   count_arguments.counts = t->counts;
-  status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
-                                MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    sums.counts = t->counts;
-    sums.blocks = t->blocks;
-    sums.totals = t->totals;
-    status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
-                                  warps * place, &sums);
-  }
+  MBI_TRY(mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
+                               MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), &count_arguments));
+  sums.counts = t->counts;
+  sums.blocks = t->blocks;
+  sums.totals = t->totals;
+  MBI_TRY(mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
+                               warps * place, &sums));
   move_arguments.keys = keys;
   move_arguments.base = base;
   move_arguments.nnz = nnz;
@@ -186,12 +174,10 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   move_arguments.keys_to = t->keys[to];
   move_arguments.rows_to = t->rows[to];
   move_arguments.places_to = t->places[to];
-  return status == MERBIT_OK
-             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
-                                    (MBI_TRANSPOSE_DIGITS + warps) * place +
-                                        MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
-                                    &move_arguments)
-             : status;
+  return mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+                              (MBI_TRANSPOSE_DIGITS + warps) * place +
+                                  MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
+                              &move_arguments);
 }
 
 /* Turns the sorted keys into row offsets. */
@@ -208,49 +194,46 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
+/* Makes the arrays of t->to, and waits. */
+static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
+  merbit_context *context = plan->context;
+  int pass;
+  MBI_TRY(mbi_transpose_specialise(context, t));
+  MBI_TRY(mbi_transpose_allocate(plan, t));
+  if (t->from->values != 0) {
+    MBI_TRY(mbi_reorder_specialise(plan));
+  }
+  MBI_TRY(mbi_transpose_rows(context, t));
+  for (pass = 0; pass < t->passes; pass++) {
+    MBI_TRY(mbi_transpose_pass(context, t, pass));
+  }
+  MBI_TRY(mbi_transpose_starts(context, t));
+  if (t->from->values != 0) {
+    MBI_TRY(mbi_reorder_launch(plan, 2, plan->reorder.device_places, t->from->values,
+                               t->to->values, (int64_t)t->to->nnz, NULL));
+  }
+  return mbi_device_synchronize(context, NULL);
+}
+
 /* Makes plan->device the transpose of `from`. */
 MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
-  merbit_context *context = plan->context;
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;
-  int pass;
   merbit_status status;
   memset(&t, 0, sizeof t);
   t.from = from;
   t.to = to;
-  mbi_transpose_size(context, &t);
+  mbi_transpose_size(plan->context, &t);
   memset(to, 0, sizeof *to);
   to->offset_type = t.place_type;
   to->rows = from->cols;
   to->cols = from->rows;
   to->nnz = from->nnz;
-  status = mbi_transpose_specialise(context, &t);
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_allocate(plan, &t);
-  }
-  if (status == MERBIT_OK && from->values != 0) {
-    status = mbi_reorder_specialise(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_rows(context, &t);
-  }
-  for (pass = 0; pass < t.passes && status == MERBIT_OK; pass++) {
-    status = mbi_transpose_pass(context, &t, pass);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transpose_starts(context, &t);
-  }
-  if (status == MERBIT_OK && from->values != 0) {
-    status = mbi_reorder_launch(plan, 2, plan->reorder.device_places, from->values, to->values,
-                                (int64_t)to->nnz, NULL);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
+  status = mbi_transpose_run(plan, &t);
   if (status == MERBIT_OK && plan->making.arena_bytes > 0) {
-    mbi_arena_open(context, &plan->arena, t.space, t.bytes);
+    mbi_arena_open(&plan->arena, t.space, t.bytes);
     t.space = 0;
   }
-  mbi_transpose_release(context, &t);
+  mbi_transpose_release(plan, &t);
   return status;
 }

@@ -6,11 +6,11 @@
 #include "spmv/plan/plan.h"
 
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh finds out and converts on
- * the GPU. */
+ * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
+ * converts on the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
-#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
 typedef struct mbi_values_scratch { /* in GPU memory */
@@ -61,7 +61,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    /* A form by columns reads the values and x, and writes their products. */
+    /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
     const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
@@ -73,17 +73,15 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-/* ---- Looking at values ------------------------------------------------------------------- */
+/* ---- Search for forms -------------------------------------------------------------------- */
 
 static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
                                        const char *name, int64_t blocks, uint64_t shared,
                                        const void *arguments) {
   void *kernel = NULL;
-  const merbit_status status =
-      mbi_program_kernel(plan->context, search->program, name, &kernel);
-  return status != MERBIT_OK ? status
-                             : mbi_device_launch(plan->context, kernel, name, blocks, 256,
-                                                 (unsigned)shared, NULL, arguments);
+  MBI_TRY(mbi_program_kernel(plan->context, search->program, name, &kernel));
+  return mbi_device_launch(plan->context, kernel, name, blocks, 256, (unsigned)shared, NULL,
+                           arguments);
 }
 
 static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
@@ -91,75 +89,68 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
                              sizeof search->against);
 }
 
-/* Starts a search: a sample of the values at `values` rules out forms. The kernels are those of
- * an arrays program. Call mbi_values_search_end afterwards, on failure too. */
+/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
+ * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
+ * too. */
 MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
                                                    mbi_devptr values,
                                                    mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
-  merbit_status status;
   memset(search, 0, sizeof *search);
   search->program = program;
   search->values = values;
-  status = mbi_device_allocate(context, sizeof(mbi_values_scratch), "what the values are like",
-                               &search->scratch);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL);
-  }
+  MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
+                            &search->scratch));
+  MBI_TRY(mbi_device_zero(context, search->scratch, sizeof(mbi_values_scratch), NULL));
   keys = MBI_VALUES_AT(search, keys);
   distinct = MBI_VALUES_AT(search, distinct);
   against = MBI_VALUES_AT(search, against);
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = csr->row_ptr;
-    arguments.col_ind = csr->col_ind;
-    arguments.values = search->values;
-    arguments.rows = csr->rows;
-    arguments.nnz = csr->nnz;
-    arguments.wide = wide;
-    arguments.keys = keys;
-    arguments.distinct = distinct;
-    arguments.against = against;
-    status = mbi_values_launch(
-        plan, search, "mbk_forms_sample",
-        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
-        MBI_VALUES_SAMPLE_SHARED, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_values_answer(plan, search) : status;
+  arguments.row_ptr = csr->row_ptr;
+  arguments.col_ind = csr->col_ind;
+  arguments.values = search->values;
+  arguments.rows = csr->rows;
+  arguments.nnz = csr->nnz;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.keys = keys;
+  arguments.distinct = distinct;
+  arguments.against = against;
+  MBI_TRY(
+      mbi_values_launch(plan, search, "mbk_forms_sample",
+                        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
+                        MBI_VALUES_SAMPLE_SHARED, &arguments));
+  return mbi_values_answer(plan, search);
 }
 
 MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
-  mbi_device_release(plan->context, search->scratch);
-  mbi_device_release(plan->context, search->columns);
+  mbi_plan_release(plan, search->scratch);
+  mbi_plan_release(plan, search->columns);
 }
 
-/* Checks the elementwise forms for all values. */
+/* Checks for all values the forms that one value alone can rule out. */
 static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
                                       mbi_value_form form) {
-  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
-  arguments.asked = asked;
+  arguments.wide = plan->type == MERBIT_F64;
+  arguments.asked = MBI_FORM(form);
   arguments.against = against;
   return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
                            0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
-  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
   arguments.values = search->values;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
@@ -171,60 +162,51 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
 /* Checks whether values are constant in every row, and completes search->against. */
 static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
-  uint32_t wide = plan->type == MERBIT_F64;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
   mbk_forms_changes_arguments arguments;
-  merbit_status status;
   arguments.row_ptr = plan->device.row_ptr;
   arguments.values = search->values;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
-  arguments.wide = wide;
+  arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
-  status = mbi_values_launch(plan, search, "mbk_forms_changes",
-                             mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(plan->context, found, changes, sizeof found);
-  }
+  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_changes",
+                            mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments));
+  MBI_TRY(mbi_device_download(plan->context, found, changes, sizeof found));
   search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
-  return status;
+  return MERBIT_OK;
 }
 
-/* Computes search->columns, and *have: whether these are the values of all nonzeros. */
+/* Computes search->columns, and completes search->against by whether each nonzero has the value
+ * of its column. */
 static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_columns_arguments columns_arguments;
   mbk_forms_differ_arguments differ_arguments;
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "the values of columns", &search->columns);
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL);
-  }
-  if (status == MERBIT_OK) {
-    columns_arguments.col_ind = plan->device.col_ind;
-    columns_arguments.values = search->values;
-    columns_arguments.nnz = plan->device.nnz;
-    columns_arguments.wide = wide;
-    columns_arguments.by_column = search->columns;
-    status = mbi_values_launch(plan, search, "mbk_forms_columns",
-                               mbi_values_blocks(plan->device.nnz), 0, &columns_arguments);
-  }
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "the values of columns", &search->columns));
+  MBI_TRY(mbi_device_zero(plan->context, search->columns, (size_t)bytes, NULL));
+  columns_arguments.col_ind = plan->device.col_ind;
+  columns_arguments.values = search->values;
+  columns_arguments.nnz = plan->device.nnz;
+  columns_arguments.wide = wide;
+  columns_arguments.by_column = search->columns;
+  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_columns",
+                            mbi_values_blocks(plan->device.nnz), 0, &columns_arguments));
   differ_arguments.col_ind = plan->device.col_ind;
   differ_arguments.values = search->values;
   differ_arguments.nnz = plan->device.nnz;
   differ_arguments.wide = wide;
   differ_arguments.by_column = search->columns;
   differ_arguments.against = against;
-  return status == MERBIT_OK
-             ? mbi_values_launch(plan, search, "mbk_forms_differ",
-                                 mbi_values_blocks(plan->device.nnz), 0, &differ_arguments)
-             : status;
+  return mbi_values_launch(plan, search, "mbk_forms_differ",
+                           mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
-/* Finds out whether all values have a form that the sample has not ruled out. */
+/* Sets *have to 1 if all values have a form. Forms that the sample has ruled out are not
+ * tried. */
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
                                            mbi_value_form form, int *have) {
   *have = 0;
@@ -289,71 +271,68 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
                                             mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr keys = MBI_VALUES_AT(search, keys), number = MBI_VALUES_AT(search, number);
   mbk_forms_number_arguments number_arguments;
   mbk_forms_rows_arguments rows_arguments;
   mbk_forms_shorten_arguments shorten_arguments;
-  merbit_status status = MERBIT_OK;
   if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
     return mbi_device_copy(context, stored,
                            form == MBI_VALUES_EQUAL ? search->values : search->columns,
                            (size_t)mbi_values_bytes(plan, form));
   }
   if (form == MBI_VALUES_TABLE) {
-    status = mbi_values_store_table(plan, search, table);
-    if (status == MERBIT_OK) {
-      number_arguments.values = search->values;
-      number_arguments.nnz = csr->nnz;
-      number_arguments.wide = wide;
-      number_arguments.keys = keys;
-      number_arguments.number = number;
-      number_arguments.shorter = stored;
-      status = mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
-                                 MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments);
-    }
+    MBI_TRY(mbi_values_store_table(plan, search, table));
+    number_arguments.values = search->values;
+    number_arguments.nnz = csr->nnz;
+    number_arguments.wide = wide;
+    number_arguments.keys = keys;
+    number_arguments.number = number;
+    number_arguments.shorter = stored;
+    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+                              MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments));
   } else if (form == MBI_VALUES_ROW) {
     rows_arguments.row_ptr = csr->row_ptr;
     rows_arguments.values = search->values;
     rows_arguments.rows = csr->rows;
     rows_arguments.wide = wide;
     rows_arguments.by_row = stored;
-    status = mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
-                               &rows_arguments);
+    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+                              &rows_arguments));
   } else {
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
-    shorten_arguments.half = half;
+    shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
-    status = mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz),
-                               0, &shorten_arguments);
+    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
+                              &shorten_arguments));
   }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  return mbi_device_synchronize(context, NULL);
 }
 
 /* Replaces plan->device.values by the same values in `form`, in memory of the plan's own. */
 static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
                                      mbi_value_form form) {
-  merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
   const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
   mbi_devptr stored = 0, table = 0;
-  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
-  if (status == MERBIT_OK && table_bytes > 0) {
-    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
+  merbit_status status = MERBIT_OK;
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "shorter values", &stored));
+  if (table_bytes > 0) {
+    status = mbi_plan_allocate(plan, table_bytes, "a table of values", &table);
   }
   if (status == MERBIT_OK) {
     status = mbi_values_store(plan, search, form, stored, table);
   }
   if (status != MERBIT_OK) {
-    mbi_device_release(context, stored);
-    mbi_device_release(context, table);
+    mbi_plan_release(plan, stored);
+    mbi_plan_release(plan, table);
     return status;
   }
   if (csr->owns_values) {
-    mbi_device_release(context, csr->values);
+    mbi_plan_release(plan, csr->values);
     csr->bytes -= csr->nnz * size;
   }
   csr->values = stored;
@@ -364,8 +343,8 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-/* Stores plan->device.values in the shortest of `forms` that they have. Needs
- * plan->nonempty. */
+/* Stores plan->device.values in the shortest of `forms` that they have. plan->nonempty must be
+ * set. */
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;

@@ -1,6 +1,7 @@
-// Finds out whether values can be stored shorter without loss, and stores them so. Included by
-// spmv/shared/device_csr.cu. Values have 8 bytes if `wide`, else 4; two are the same if their
-// bits are. A form is a bit of a mask, by the numbers of spmv/shared/values.cuh.
+// Tests whether values can be stored shorter without loss, and stores them so.
+// spmv/shared/device_csr.cu includes this file. Values have 8 bytes if `wide`, else 4. Two
+// values are equal if their bits are. Forms are bits of a mask, numbered as in
+// spmv/shared/values.cuh.
 #ifndef MBK_ROW_PTR
 #error "include spmv/shared/device_csr.cu, which opens with the list of macros"
 #endif
@@ -22,8 +23,8 @@ MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {
                    : mbk_load((const mbk_u32 *)values + k);
 }
 
-// Returns the elementwise forms that nonzero k rules out. A NaN counts as no float, because a
-// conversion may change its bits.
+// Returns the forms, of EQUAL, SINGLE and HALF, that nonzero k rules out. A NaN counts as no
+// float, because a conversion may change its bits.
 MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {
   const double value =
       wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);
@@ -39,14 +40,15 @@ MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide
                                                                              : 0);
 }
 
-// ---- Different values: keys in open addressing, the complement of a value's bits or 0 where
-// ---- there is none.
+// ---- Distinct values ------------------------------------------------------------------------
 
+// Returns a key's first slot in the hash table of distinct values, which has open addressing. A
+// key is the complement of a value's bits, or 0 in a free slot.
 MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
   return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
 }
 
-// Inserts `key` and returns true if it was not there, also if no slot is free.
+// Inserts `key`. Returns true if it was not there, also if no slot is free.
 MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
   mbk_u32 at = mbk_forms_slot(key);
   for (int i = 0; i < MBK_KEYS_TRIES; i++) {
@@ -59,24 +61,24 @@ MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
   return true;
 }
 
-// Inserts a key that counts in *distinct, which all blocks share. Returns true if there are too
-// many.
+// Inserts a key and counts it in *distinct, which all blocks share. Returns true if there are
+// too many distinct keys.
 MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
   return key == 0 ||
          (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);
 }
 
-// ---- A sample -----------------------------------------------------------------------------
+// ---- A sample -------------------------------------------------------------------------------
 
 #include "spmv/stages/value_forms_arguments.cuh"
 
-// Finds the forms that samples rule out (*against), and collects the samples' values (keys,
-// *distinct). All must be zero. Each block samples a window of nonzeros, and each of its warps
-// the beginning of a row. Launch: 256 threads per block. Shared: mbk_u64[MBK_FORMS_COLUMNS +
-// MBK_KEYS], mbk_u32[2].
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) {
+// Samples the matrix: sets in *against the forms that the samples rule out, and collects the
+// samples' values in keys and *distinct. All three must be zero before. Each block samples a
+// window of nonzeros, and each of its warps the beginning of a row. Launch: 256 threads per
+// block. Shared: mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS], mbk_u32[2].
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const columns = (mbk_u64 *)shared; // column, a mark, the place in the window
+  mbk_u64 *const columns = (mbk_u64 *)shared; // each: a column, a mark, the place in the window
   mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;
   mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;
   for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {
@@ -132,11 +134,12 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(const mbk_forms_sample_arguments a) 
   }
 }
 
-// ---- All values ---------------------------------------------------------------------------
+// ---- All values -----------------------------------------------------------------------------
 
-// Adds to *against the elementwise forms that some value rules out; complete for the forms of
-// `asked`. A thread stops when it has ruled out all of these. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {
+// Sets in *against the forms, of EQUAL, SINGLE and HALF, that some value rules out. The answer
+// is complete for the forms in `asked`: a thread stops when it has ruled out all of these.
+// Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(MBK_GRID_CONSTANT mbk_forms_check_arguments a) {
   mbk_u32 found = 0;
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();
        k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {
@@ -150,11 +153,12 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const mbk_forms_check_arguments a) {
   }
 }
 
-// Adds to keys and *distinct the values that the sample did not meet; sets a bit of *against if
-// there are too many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a) {
+// Adds the values that the sample did not contain to keys and *distinct. Sets a bit of *against
+// if there are too many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(MBK_GRID_CONSTANT mbk_forms_collect_arguments a) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u64 *const copies = (mbk_u64 *)shared; // a copy: looking up a key in it takes no atomic
+  mbk_u64 *const copies = (mbk_u64 *)shared; // a copy, in which a key is looked up without an
+                                             // atomic
   for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {
     copies[i] = a.keys[i];
   }
@@ -178,10 +182,10 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(const mbk_forms_collect_arguments a
   }
 }
 
-// Counts in changes[0] the neighbouring nonzeros whose values differ, and in changes[1] those
-// of them in different rows. Both must be zero. If they are equal, values are constant in every
-// row. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a) {
+// Counts in changes[0] the neighbouring nonzeros with different values, and in changes[1] those
+// of them that lie in different rows. Both must be zero before. If both counts are equal, each
+// row has one value. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(MBK_GRID_CONSTANT mbk_forms_changes_arguments a) {
   const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
   const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
   mbk_u64 all = 0, between = 0;
@@ -205,7 +209,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(const mbk_forms_changes_arguments a
   }
 }
 
-// ---- Shorter ones -------------------------------------------------------------------------
+// ---- Shorter ones ---------------------------------------------------------------------------
 
 // Stores `bits` as element i of an array of the values' width.
 MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {
@@ -217,7 +221,7 @@ MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits
 }
 
 // Stores values as floats, or with `half` as halves. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
     const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)
@@ -232,7 +236,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const mbk_forms_shorten_arguments a
 
 // Stores each value as its number in the table; number[i] is that of the value of keys[i].
 // Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const copies = (mbk_u64 *)shared;
   mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);
@@ -254,7 +258,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(const mbk_forms_number_arguments a) 
 
 // Stores the value of each row's first nonzero, 0 for an empty row. Launch: any grid of 256
 // threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(MBK_GRID_CONSTANT mbk_forms_rows_arguments a) {
   for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;
        row += (mbk_u64)mbk_grid() * 256) {
     const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
@@ -265,7 +269,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const mbk_forms_rows_arguments a) {
 }
 
 // Stores for each column the value of one of its nonzeros. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(MBK_GRID_CONSTANT mbk_forms_columns_arguments a) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;
        k += (mbk_u64)mbk_grid() * 256) {
     mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,
@@ -275,7 +279,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const mbk_forms_columns_arguments a
 
 // Sets a bit of *against if some nonzero differs from its column's value. A thread stops at the
 // first that does. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(const mbk_forms_differ_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(MBK_GRID_CONSTANT mbk_forms_differ_arguments a) {
   bool differs = false;
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;
        k += (mbk_u64)mbk_grid() * 256) {

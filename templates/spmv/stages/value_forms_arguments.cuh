@@ -1,4 +1,4 @@
-// What the kernels of spmv/stages/value_forms.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/stages/value_forms.cuh, for host and device.
 typedef struct mbk_forms_sample_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;

@@ -7,9 +7,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/bsr_study.cu on blocks as they come. All add to y by atomics, so
- * that their products are not repeatable to the bit; all but thread-private accumulation also
- * use atomics in shared memory. */
+/* Runs the kernels of spmv/study/bsr_study.cu on blocks in the user's order. All of them add to
+ * y by atomics, so their products do not repeat bit for bit. All except thread-private
+ * accumulation also use atomics in shared memory. */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -17,11 +17,12 @@ MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan) {
   return (mbi_bsr_study *)plan->state;
 }
 
-#define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
+#define MBI_BSR_STUDY_THREADS 256 /* threads per block of the kernels that cut and scale */
 
 /* ---- Encode: chunks of blocks ------------------------------------------------------------ */
 
-/* The fastest of its tables 7, 9, 10 and 12; a team needs a thread for each entry. */
+/* Returns the threads per block: the fastest of the report's tables 7, 9, 10 and 12. A team
+ * needs a thread per entry of a block. */
 static int mbi_bsr_study_threads(const merbit_plan *plan) {
   const merbit_view *view = &plan->bsr.view;
   const int entries = view->block_rows * view->block_cols;
@@ -34,41 +35,41 @@ static int mbi_bsr_study_threads(const merbit_plan *plan) {
   return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
 }
 
-/* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
+/* Sets the number of chunks, one per thread block: `waves` for each block that is resident. */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
   const int entries = view->block_rows * view->block_cols;
-  const int filled = plan->desc.sigma != 0 ? plan->desc.sigma : own;
+  const int wish = mbi_knob(plan, MBI_KNOB_BSR_STUDY_WAVES);
+  const int waves = wish != 0 ? wish : own;
   uint64_t most;
   s->threads = mbi_bsr_study_threads(plan);
   if (plan->bsr.masks != NULL) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "method %s takes blocks as they come; make them by "
                     "merbit_matrix_create_bsr",
-                    mbi_method_name(plan->method));
+                    plan->row->name);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 ||
       (plan->method == MERBIT_METHOD_BSR_TEAM && s->threads < entries)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
                     "1024%s",
-                    s->threads, view->block_rows, view->block_cols,
-                    mbi_method_name(plan->method),
+                    s->threads, view->block_rows, view->block_cols, plan->row->name,
                     plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
   }
-  if (filled < 1 || filled > 64) {
+  if (waves < 1 || waves > 64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
-                    plan->desc.sigma, mbi_method_name(plan->method));
+                    "plan_desc.tuning: waves is %d; method %s fills the GPU 1 to 64 times",
+                    waves, plan->row->name);
   }
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
   }
-  most = (uint64_t)context->device.multiprocessors * (uint64_t)filled *
+  most = (uint64_t)context->device.multiprocessors * (uint64_t)waves *
          (uint64_t)(s->threads < 64 ? 32 : 2048 / s->threads);
   s->chunk_blocks = plan->device.nnz / most + (plan->device.nnz % most != 0);
   s->chunks = s->chunk_blocks == 0 ? 0 : (plan->device.nnz - 1) / s->chunk_blocks + 1;
@@ -93,16 +94,15 @@ MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *
 static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
   static const char *const names[3] = {"mbk_study_cut", "mbk_study_scale", "mbk_study_product"};
   mbi_preamble preamble;
-  merbit_status status;
   int i;
   mbi_bsr_study_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_bsr_study_of(plan)->kernels[i]);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_bsr_study_of(plan)->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Launch: cut, scale, multiply -------------------------------------------------------- */
@@ -117,7 +117,7 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
   const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
   uint32_t rows = (uint32_t)plan->device.rows;
   mbk_study_cut_arguments arguments;
-  merbit_status status = mbi_device_allocate(context, bytes, "rows of chunks", &s->chunk_row);
+  MBI_TRY(mbi_plan_allocate(plan, bytes, "rows of chunks", &s->chunk_row));
   plan->schedule_bytes = bytes;
   plan->stream_bytes =
       bytes + plan->device.nnz * sizeof(int32_t) +
@@ -125,36 +125,29 @@ static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
       (plan->device.values != 0
            ? (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type)
            : 0);
-  if (status == MERBIT_OK) {
-    arguments.row_ptr = plan->device.row_ptr;
-    arguments.block_rows = rows;
-    arguments.blocks = plan->device.nnz;
-    arguments.chunk_blocks = s->chunk_blocks;
-    arguments.chunks = s->chunks;
-    arguments.chunk_row = s->chunk_row;
-    status = mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
-                               mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0,
-                               NULL, &arguments);
-  }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.block_rows = rows;
+  arguments.blocks = plan->device.nnz;
+  arguments.chunk_blocks = s->chunk_blocks;
+  arguments.chunks = s->chunks;
+  arguments.chunk_row = s->chunk_row;
+  MBI_TRY(mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
+                            mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0, NULL,
+                            &arguments));
+  return mbi_device_synchronize(context, NULL);
 }
 
-/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_study_destroy
- * cleans up. */
+/* Creates the state. plan->device holds the offsets and columns of the blocks as a CSR. On
+ * failure the caller runs mbi_bsr_study_destroy. */
 static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
-  merbit_status status = mbi_bsr_study_size(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_take_values(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_study_specialise(plan);
-  }
-  return status == MERBIT_OK && mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan)
-                                                                   : status;
+  MBI_TRY(mbi_bsr_study_size(plan));
+  MBI_TRY(mbi_bsr_take_values(plan));
+  MBI_TRY(mbi_bsr_study_specialise(plan));
+  return mbi_bsr_study_of(plan)->chunks > 0 ? mbi_bsr_study_cut(plan) : MERBIT_OK;
 }
 
 static void mbi_bsr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_bsr_study_of(plan)->chunk_row);
+  mbi_plan_release(plan, mbi_bsr_study_of(plan)->chunk_row);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -163,18 +156,17 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
                                             mbi_devptr y, void *stream) {
   mbi_bsr_study *s = mbi_bsr_study_of(plan);
   const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbk_study_scale_arguments scale;
   mbk_study_product_arguments arguments;
-  merbit_status status;
   (void)carries;
   scale.y = y;
   scale.rows = rows;
   scale.alpha = mbi_plan_scalar(plan, alpha);
   scale.beta = mbi_plan_scalar(plan, beta);
-  status =
-      mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
-                        mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream, &scale);
+  MBI_TRY(mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
+                            mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream,
+                            &scale));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
@@ -182,24 +174,19 @@ static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.x = x;
   arguments.y = y;
   arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = plan->device.nnz;
   arguments.chunk_blocks = s->chunk_blocks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  return status == MERBIT_OK
-             ? mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
-                                 (int64_t)s->chunks, s->threads,
-                                 sums * (unsigned)mbi_type_size(plan->type), stream, &arguments)
-             : status;
+  return mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
+                           (int64_t)s->chunks, s->threads,
+                           sums * (unsigned)mbi_type_size(plan->type), stream, &arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_bsr_study_of(plan)->chunk_blocks < INT32_MAX
-                          ? mbi_bsr_study_of(plan)->chunk_blocks
-                          : INT32_MAX);
   info->block_threads = mbi_bsr_study_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_study_of(plan)->chunks;
 }
@@ -213,8 +200,18 @@ static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t si
                   mbi_bsr_study_of(plan)->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {
-    sizeof(mbi_bsr_study),  mbi_bsr_study_create, mbi_bsr_study_destroy,  mbi_rows_carry_bytes,
-    mbi_bsr_study_multiply, mbi_bsr_study_info,   mbi_bsr_study_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_study_method = {sizeof(mbi_bsr_study),
+                                                           mbi_bsr_study_create,
+                                                           mbi_bsr_study_destroy,
+                                                           mbi_rows_carry_bytes,
+                                                           mbi_bsr_study_multiply,
+                                                           mbi_bsr_study_info,
+                                                           mbi_bsr_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL,
+                                                           "waves"};
 
 #endif /* MERBIT_STUDY_METHODS */

@@ -1,15 +1,16 @@
-// Blocks as they come: the four kernels of Chirila (Architectural-Aware Optimization of SpMV on
-// GPUs, Bucharest 2025, chapter 8), for comparison. Each thread block takes a chunk of as many
-// blocks as the others and walks through its rows of blocks; chunk_row is made once. What it
-// sums of a row is added to y by atomics, which is why y is scaled before (Listing 13), and why
-// products by these kernels are not repeatable to the bit. MBK_STUDY says how it sums:
-//   0  row-major access: an atomic addition in shared memory for each entry (Listing 14)
-//   1  thread-private accumulation: R sums in local memory, reduced without atomics in shared
-//      memory (Listings 15 and 16)
-//   2  team-based accumulation: R C threads for each block, of which each keeps to one entry;
-//      an atomic addition in shared memory for each thread (Listing 17)
-//   3  vector accumulation, unrolled: rows at once in registers, shuffles, an atomic addition
-//      in shared memory for each warp and row (Listing 18)
+// Products of blocks in the user's order: the four kernels of Chirila (Architectural-Aware
+// Optimization of SpMV on GPUs, Bucharest 2025, chapter 8), for comparison. All thread blocks
+// take chunks of the same number of blocks and walk through the rows of blocks in them.
+// chunk_row is computed once. A thread block adds its sum of each row to y by atomics.
+// Therefore y is scaled before (Listing 13), and products do not repeat bit for bit. MBK_STUDY
+// selects how a thread block adds up a row:
+//   0  row-major access: an atomic addition in shared memory per entry (Listing 14)
+//   1  thread-private accumulation: R sums in local memory, reduced without atomics in
+//      shared memory (Listings 15 and 16)
+//   2  team-based accumulation: R C threads per block of the matrix, one per entry; an
+//      atomic addition in shared memory per thread (Listing 17)
+//   3  vector accumulation, unrolled: several rows at once in registers, shuffles, an
+//      atomic addition in shared memory per warp and row (Listing 18)
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 #ifndef MBK_STUDY
@@ -37,7 +38,7 @@
 #define MBK_ROWS_AT_ONCE (MBK_BLOCK_ROWS < 8 ? MBK_BLOCK_ROWS : 8)
 #define MBK_ROWS_LEFT (MBK_BLOCK_ROWS % MBK_ROWS_AT_ONCE)
 
-// Of an entry in its block, and back.
+// Convert the number of an entry in its block to its row and column, and back.
 #define MBK_ROW_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) % MBK_BLOCK_ROWS : (e) / MBK_BLOCK_COLS)
 #define MBK_COL_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) / MBK_BLOCK_ROWS : (e) % MBK_BLOCK_COLS)
 #define MBK_IN_BLOCK(r, c)                                                                     \
@@ -50,7 +51,8 @@ struct mbk_study_blocks {
   mbk_u64 cols;
 };
 
-// What entry `at` adds, which is in column `c` of block number `block`.
+// Returns the product of entry `at`, which is in column `c` of block number `block`, and its
+// element of x.
 MBK_DEVICE MBK_COMPUTE mbk_study_term(const mbk_study_blocks &a, mbk_u64 block, mbk_u64 at,
                                       mbk_u32 c) {
   const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + block) - MBK_BASE);
@@ -66,7 +68,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_term(const mbk_study_blocks &a, mbk_u64 block, 
 #endif
 }
 
-MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // in lane 0
+MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // complete in lane 0
 #pragma unroll
   for (int d = 16; d > 0; d >>= 1) {
     sum = MBK_ADD(sum, mbk_shuffle_down(MBK_ALL, sum, d, 32));
@@ -74,8 +76,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // in lane 0
   return sum;
 }
 
-// ---- A row of blocks, or a chunk's part of it: blocks [from, to), to `shared`
-// -------------------------------------------------------------------------------
+// ---- The sum of blocks [from, to), part of a row of blocks, added to `shared` ---------------
 
 #if MBK_STUDY == 0
 
@@ -91,7 +92,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 1
 
-// `partial` is behind the sums, one for each warp.
+// Adds up blocks [from, to) by threads. In `shared` the warps' partial sums follow the sums.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   MBK_COMPUTE *const partial = shared + MBK_BLOCK_ROWS;
@@ -123,7 +124,8 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #elif MBK_STUDY == 2
 
-// Threads that no whole team is left for do nothing.
+// Adds up blocks [from, to) by teams of one thread per entry. Threads that are too few for a
+// whole team do nothing.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   enum { TEAMS = MBK_THREADS / MBK_ENTRIES };
@@ -140,7 +142,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #else
 
-// Rows [first, first + rows) of the blocks; a thread takes columns of them.
+// Adds up rows [first, first + rows) of the blocks. Each thread takes columns of them.
 template <int rows>
 MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to, int first,
                                 MBK_COMPUTE *shared) {
@@ -170,7 +172,8 @@ MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64
   }
 }
 
-// The listing goes down from 8 rows at once; what is left behind whole strips is one strip.
+// Adds up blocks [from, to) in strips of rows. The listing takes 8, then fewer rows at once.
+// Here the rows left over form one strip.
 MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,
                               MBK_COMPUTE *shared) {
   for (int r = 0; r + MBK_ROWS_AT_ONCE <= MBK_BLOCK_ROWS; r += MBK_ROWS_AT_ONCE) {
@@ -183,8 +186,7 @@ MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 t
 
 #endif
 
-// ---- Kernels
-// --------------------------------------------------------------------------------
+// ---- Kernels --------------------------------------------------------------------------------
 
 MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
@@ -192,9 +194,10 @@ MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
 
 #include "spmv/study/bsr_study_arguments.cuh"
 
-// chunk_row[i] is the row of the first block of chunk i, behind the last chunk that of the last
-// block. Launch: one thread for each of chunks + 1.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_cut(const mbk_study_cut_arguments a) {
+// Writes chunk_row[i], the row of the first block of chunk i; chunk_row[chunks] is the row of
+// the last block. Launch: one thread for each of chunks + 1.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_study_cut(MBK_GRID_CONSTANT mbk_study_cut_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   if (at <= a.chunks) {
     const mbk_u64 block = at * a.chunk_blocks < a.blocks ? at * a.chunk_blocks : a.blocks - 1;
@@ -211,8 +214,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_cut(const mbk_study_cut_argum
   }
 }
 
-// y = beta y. Launch: one thread per row.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_scale(const mbk_study_scale_arguments a) {
+// Computes y = beta y. Launch: one thread per row.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_study_scale(MBK_GRID_CONSTANT mbk_study_scale_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SCALARS_LOAD;
   const mbk_u64 row = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
@@ -222,9 +226,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_study_scale(const mbk_study_scale_a
   }
 }
 
-// y += alpha A x. Launch: one block per chunk. Shared: MBK_COMPUTE[MBK_BLOCK_ROWS + MBK_THREADS
-// / 32].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_study_product(const mbk_study_product_arguments given) {
+// Computes y += alpha A x. Launch: one block per chunk. Shared: MBK_COMPUTE[MBK_BLOCK_ROWS +
+// MBK_THREADS / 32].
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_study_product(MBK_GRID_CONSTANT mbk_study_product_arguments given) {
   MBK_SCALARS_OF(given);
   MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(memory);
@@ -245,7 +250,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_study_product(const mbk_study_product_arg
     if (from >= to) {
       continue;
     }
-    // Each sum of the row before has been read by the thread that clears it.
+    // The thread that clears a sum has read it for the previous row.
     for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {
       shared[r] = MBK_ZERO;
     }

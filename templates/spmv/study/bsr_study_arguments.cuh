@@ -1,4 +1,4 @@
-// What the kernels of spmv/study/bsr_study.cu take, for the host and the device.
+// Arguments of the kernels in spmv/study/bsr_study.cu, for host and device.
 typedef struct mbk_study_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u32 block_rows;

@@ -5,9 +5,9 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/row_study.cu. plan_desc.omega: the warp loop's lanes per row, 32 as
- * in the report where it is 0; the rows of a warp of the tiled one, 0: 1. plan_desc.sigma: rows
- * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
+/* Runs the kernels of spmv/study/row_study.cu. By default the warp loop has 32 lanes per row,
+ * which take one row at once, as in the report; the tiled kernel has tiles of 2,024 columns and
+ * one row per warp. */
 #ifdef MERBIT_STUDY_METHODS
 
 /* Returns the state of a plan by this method. */
@@ -15,7 +15,7 @@ MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan) {
   return (mbi_csr_study *)plan->state;
 }
 
-#define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
+#define MBI_TILED_COLUMNS 4096 /* the most; so no larger shared memory must be requested */
 
 /* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
 
@@ -30,11 +30,10 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
       s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
       s->rows > (tiled ? 4 : 16) || s->width < 32 || s->width > MBI_TILED_COLUMNS) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d, omega %d and block_threads %d; method %s takes %s, "
-                    "and multiples "
-                    "of 32 up to 1024",
-                    plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
-                    mbi_method_name(plan->method),
+                    "plan_desc.tuning: %s is %d, %s %d and plan_desc.block_threads %d; method "
+                    "%s takes %s, and multiples of 32 up to 1024",
+                    tiled ? "columns" : "rows", mbi_knob(plan, 0), tiled ? "rows" : "lanes",
+                    mbi_knob(plan, 1), plan->desc.block_threads, plan->row->name,
                     tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
                           : "1 to 16 rows at once, a power of two up to 32 of lanes");
   }
@@ -43,19 +42,17 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
 
 MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
-  merbit_status status;
-  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
-  s->lanes = !tiled && wish->omega != 0 ? wish->omega : 32;
-  s->rows = tiled ? wish->omega : wish->sigma;
-  s->rows = s->rows != 0 ? s->rows : 1;
-  s->width = tiled && wish->sigma != 0 ? wish->sigma : 2024;
-  status = mbi_row_study_sizes_fit(plan);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  const int lanes = tiled ? 0 : mbi_knob(plan, MBI_KNOB_WARP_LOOP_LANES);
+  const int rows = mbi_knob(plan, tiled ? MBI_KNOB_WARP_TILED_ROWS : MBI_KNOB_WARP_LOOP_ROWS);
+  const int width = tiled ? mbi_knob(plan, MBI_KNOB_WARP_TILED_COLUMNS) : 0;
+  s->threads = block_threads != 0 ? block_threads : 256;
+  s->lanes = lanes != 0 ? lanes : 32;
+  s->rows = rows != 0 ? rows : 1;
+  s->width = width != 0 ? width : 2024;
+  MBI_TRY(mbi_row_study_sizes_fit(plan));
   block_rows = (uint64_t)(s->threads / s->lanes * s->rows);
   s->blocks = plan->device.rows / block_rows + (plan->device.rows % block_rows != 0);
   resident = (uint64_t)plan->context->device.multiprocessors * (uint64_t)(2048 / s->threads);
@@ -65,7 +62,7 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   if (s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows are too many for method %s", plan->device.rows,
-                    mbi_method_name(plan->method));
+                    plan->row->name);
   }
   return MERBIT_OK;
 }
@@ -84,18 +81,17 @@ static merbit_status mbi_tiled_cut(merbit_plan *plan) {
                            NULL, &arguments);
 }
 
-/* Numbers of tiles at s->tile_first become the number of each block's first. */
+/* Turns the numbers of tiles at s->tile_first into the number of each block's first tile. */
 static merbit_status mbi_tiled_sum(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
   const size_t bytes = (size_t)s->blocks * sizeof(uint64_t);
   void *memory = NULL;
   uint64_t block;
-  merbit_status status = mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
-                                            "numbers of tiles", &memory);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, memory, s->tile_first, bytes);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
+                             "numbers of tiles", &memory));
+  status = mbi_device_download(context, memory, s->tile_first, bytes);
   if (status == MERBIT_OK) {
     uint64_t *first = (uint64_t *)memory;
     for (block = 0; block < s->blocks; block++) {
@@ -113,32 +109,22 @@ static merbit_status mbi_tiled_sum(merbit_plan *plan) {
 static merbit_status mbi_tiled_encode(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
   merbit_context *context = plan->context;
-  merbit_status status = mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t),
-                                             "first tiles", &s->tile_first);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, s->blocks * sizeof(uint32_t), "blocks of mixed rows",
-                                 &s->mixed);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_tiled_cut(plan);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_tiled_sum(plan);
-  }
-  if (status == MERBIT_OK && s->tiles > 0) {
-    status = mbi_device_allocate(context, s->tiles * sizeof(uint32_t), "tiles of columns",
-                                 &s->tile_col);
-    if (status == MERBIT_OK) {
-      status = mbi_tiled_cut(plan);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(context, NULL);
-    }
+  MBI_TRY(mbi_plan_allocate(plan, (s->blocks + 1) * sizeof(uint64_t), "first tiles",
+                            &s->tile_first));
+  MBI_TRY(
+      mbi_plan_allocate(plan, s->blocks * sizeof(uint32_t), "blocks of mixed rows", &s->mixed));
+  MBI_TRY(mbi_tiled_cut(plan));
+  MBI_TRY(mbi_tiled_sum(plan));
+  if (s->tiles > 0) {
+    MBI_TRY(
+        mbi_plan_allocate(plan, s->tiles * sizeof(uint32_t), "tiles of columns", &s->tile_col));
+    MBI_TRY(mbi_tiled_cut(plan));
+    MBI_TRY(mbi_device_synchronize(context, NULL));
   }
   plan->schedule_bytes =
       (s->blocks + 1) * sizeof(uint64_t) + (s->blocks + s->tiles) * sizeof(uint32_t);
   plan->stream_bytes += plan->schedule_bytes;
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -153,39 +139,36 @@ MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
-/* After a failure mbi_csr_study_destroy cleans up. */
+/* Creates the state. On failure the caller runs mbi_csr_study_destroy. */
 static merbit_status mbi_row_study_create(merbit_plan *plan) {
   static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
                                        "mbk_tiled_product"};
   mbi_csr_study *s = mbi_csr_study_of(plan);
   const int tiled = mbi_row_study_tiled(plan);
   mbi_preamble preamble;
-  merbit_status status = mbi_row_study_size(plan);
   int i;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_row_study_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_row_study_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program);
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i], &s->kernels[i]);
+  MBI_TRY(
+      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program));
+  for (i = 0; i < 2; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i],
+                               &s->kernels[i]));
   }
-  return status == MERBIT_OK && tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : status;
+  return tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_first);
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->mixed);
-  mbi_device_release(plan->context, mbi_csr_study_of(plan)->tile_col);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->tile_first);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->mixed);
+  mbi_plan_release(plan, mbi_csr_study_of(plan)->tile_col);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* The loop's counter of rows: a product in flight has its own. */
+/* Returns the bytes of the loop's row counter; each product in flight has its own. */
 static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
   return mbi_row_study_tiled(plan) || mbi_csr_study_of(plan)->blocks == 0 ? 0
                                                                           : sizeof(uint64_t);
@@ -199,12 +182,11 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   mbi_csr_study *s = mbi_csr_study_of(plan);
   mbk_loop_reset_arguments reset;
   mbk_loop_product_arguments arguments;
-  merbit_status status;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
   reset.counter = carries;
-  status = mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset);
+  MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, &reset));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
@@ -214,10 +196,8 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.rows = plan->device.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  return status == MERBIT_OK
-             ? mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
-                               s->threads, 0, stream, &arguments)
-             : status;
+  return mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
+                         s->threads, 0, stream, &arguments);
 }
 
 static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -247,9 +227,6 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
 
 static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_csr_study *s = mbi_csr_study_of(plan);
-  const int tiled = mbi_row_study_tiled(plan);
-  info->sigma = tiled ? s->width : s->rows;
-  info->omega = tiled ? s->rows : s->lanes;
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
@@ -265,15 +242,31 @@ static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t si
                   s->blocks, s->threads, s->lanes, s->rows);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {
-    sizeof(mbi_csr_study),  mbi_row_study_create,
-    mbi_csr_study_destroy,  mbi_row_study_carry_bytes,
-    mbi_warp_loop_multiply, mbi_row_study_info,
-    mbi_row_study_describe, NULL};
-MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {
-    sizeof(mbi_csr_study),   mbi_row_study_create,
-    mbi_csr_study_destroy,   mbi_row_study_carry_bytes,
-    mbi_warp_tiled_multiply, mbi_row_study_info,
-    mbi_row_study_describe,  NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_loop_method = {sizeof(mbi_csr_study),
+                                                           mbi_row_study_create,
+                                                           mbi_csr_study_destroy,
+                                                           mbi_row_study_carry_bytes,
+                                                           mbi_warp_loop_multiply,
+                                                           mbi_row_study_info,
+                                                           mbi_row_study_describe,
+                                                           NULL,
+                                                           MBI_FORMS_CHEAP,
+                                                           NULL,
+                                                           0,
+                                                           NULL,
+                                                           "rows lanes"};
+MBI_INTERNAL const mbi_cuda_method mbi_warp_tiled_method = {sizeof(mbi_csr_study),
+                                                            mbi_row_study_create,
+                                                            mbi_csr_study_destroy,
+                                                            mbi_row_study_carry_bytes,
+                                                            mbi_warp_tiled_multiply,
+                                                            mbi_row_study_info,
+                                                            mbi_row_study_describe,
+                                                            NULL,
+                                                            MBI_FORMS_CHEAP,
+                                                            NULL,
+                                                            0,
+                                                            NULL,
+                                                            "columns rows"};
 
 #endif /* MERBIT_STUDY_METHODS */

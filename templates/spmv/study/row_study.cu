@@ -1,14 +1,14 @@
-// Warps that sum whole rows: two kernels of Marconi (Optimization for SpMV, report, Trento
-// 2025, section IV), for comparison. His first, a warp per row, is spmv/gpu/rows/rows.cu with
-// 32 lanes. MBK_STUDY says which this is:
-//   0  warp loop (Algorithm 1): as many warps as the GPU holds take their next rows from a
-//      counter, until there are none
-//   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps and
-//      goes through tiles of columns, whose part of x it has in shared memory
-// Unlike there, a row passes one warp only, so that nothing is added to y atomically, and each
-// row's sum has one order: which warp takes a row makes no difference to the bits. Kernels ask
-// for one resident block: left to itself a compiler keeps to the registers of as many as
-// possible, and spills.
+// Warps that add up whole rows: two kernels of Marconi (Optimization for SpMV, report, Trento
+// 2025, section IV), for comparison. The report's first kernel, a warp per row, is
+// spmv/gpu/rows/rows.cu with 32 lanes. MBK_STUDY selects the kernel:
+//   0  warp loop (Algorithm 1): as many warps as the GPU holds take their next rows from
+//      a counter until none are left
+//   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps
+//      and walks through tiles of columns; shared memory holds the tile's part of x
+// Unlike in the report, a single warp takes each row, so nothing is added to y by atomics, and
+// the order of each row's sum is fixed: the bits do not depend on which warp takes a row. The
+// kernels ask for one resident block, because otherwise the compiler limits registers for as
+// many blocks as possible, and spills.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 #ifndef MBK_STUDY
@@ -30,12 +30,12 @@
 #define MBK_ALL 0xffffffffu
 #define MBK_WARPS (MBK_THREADS / 32)
 
-// Where the nonzeros of a row begin, and those of the row before end.
+// Returns where the nonzeros of a row begin, which is where those of the previous row end.
 MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
 }
 
-// What the nonzero number `at` adds.
+// Returns the product of nonzero `at` and `factor`, its element of x.
 MBK_DEVICE MBK_COMPUTE mbk_study_term(const MBK_VALUE *values, mbk_u64 at, MBK_VECTOR factor) {
 #if MBK_PATTERN
   (void)at;
@@ -45,7 +45,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_term(const MBK_VALUE *values, mbk_u64 at, MBK_V
 #endif
 }
 
-// The sum over `lanes` neighbours, in the first.
+// Returns the sum over `lanes` neighbouring lanes; complete in the first of them.
 MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
 #pragma unroll
   for (int d = lanes / 2; d > 0; d >>= 1) {
@@ -58,15 +58,14 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
 
 #if MBK_STUDY == 0
 
-// Rows that a warp takes at once.
+// The number of rows that a warp takes at once.
 #define MBK_TAKEN (MBK_ROWS * (32 / MBK_LANES))
 
-// Launch: one thread, before each product.
-MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(const mbk_loop_reset_arguments a) {
-  mbk_u64 *counter = a.counter;
+// Sets the row counter to zero. Launch: one thread, before each product.
+MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(MBK_GRID_CONSTANT mbk_loop_reset_arguments a) {
   mbk_release();
-  mbk_await(); // a product before counts on it
-  *counter = 0;
+  mbk_await(); // a previous product may still count
+  *a.counter = 0;
 }
 
 MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
@@ -83,8 +82,10 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
   return sum;
 }
 
-// Launch: any number of blocks, behind mbk_loop_reset.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_loop_product(const mbk_loop_product_arguments a) {
+// Computes y = alpha A x + beta y by the warp loop. Launch: any number of blocks, after
+// mbk_loop_reset.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_loop_product(MBK_GRID_CONSTANT mbk_loop_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();
@@ -117,12 +118,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_loop_product(const mbk_loop_product_
 
 #define MBK_NOTHING 0xffffffffu // no column
 
-// The nonzeros of a warp's rows that a lane has: of row i those from at[i] on, every 32nd.
+// A lane's nonzeros of the warp's rows: in row i every 32nd from at[i] on.
 struct mbk_tiled_rows {
   mbk_u64 at[MBK_ROWS], end[MBK_ROWS];
 };
 
-// Rows beyond the last hold nothing.
+// Finds the rows of a warp. Rows after the last are empty.
 MBK_DEVICE mbk_tiled_rows mbk_tiled_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 first,
                                           mbk_u64 rows) {
   mbk_tiled_rows own;
@@ -146,14 +147,14 @@ MBK_DEVICE mbk_u32 mbk_tiled_column(const mbk_i32 *col_ind, mbk_u64 at) {
   return (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE);
 }
 
-// The least, over the thread block, in every thread. Shared: mbk_u32[MBK_WARPS].
+// Returns the least value over the thread block, in every thread. Shared: mbk_u32[MBK_WARPS].
 MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
 #pragma unroll
   for (int d = 16; d > 0; d >>= 1) {
     const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, own, d, 32);
     own = other < own ? other : own;
   }
-  mbk_block_sync(); // what is there has been read
+  mbk_block_sync(); // the previous values have been read
   if (mbk_lane() == 0) {
     least[mbk_thread() / 32] = own;
   }
@@ -164,12 +165,13 @@ MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
   return own;
 }
 
-// Tiles of columns: each begins with the least column that the ones before do not cover, so
-// that every one holds a nonzero of the block's rows. Without tile_col counts them, to
-// tile_first[block], and finds out whether the columns of each row ascend; with it writes where
-// they begin, from number tile_first[block] on. Launch: a block for each MBK_WARPS * MBK_ROWS
-// rows. Shared: mbk_u32[MBK_WARPS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_cut(const mbk_tiled_cut_arguments a) {
+// Cuts the columns of a block's rows into tiles. Each tile begins with the least column that
+// earlier tiles do not cover, so every tile holds a nonzero. If tile_col is null, counts the
+// tiles in tile_first[block] and tests whether the columns of each row ascend. Otherwise writes
+// their first columns, from number tile_first[block] on. Launch: a block per MBK_WARPS *
+// MBK_ROWS rows. Shared: mbk_u32[MBK_WARPS].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_tiled_cut(MBK_GRID_CONSTANT mbk_tiled_cut_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_tiled_rows own = mbk_tiled_begin(a.row_ptr, mbk_tiled_first_row(), a.rows);
   bool ascend = true;
@@ -214,8 +216,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_cut(const mbk_tiled_cut_argume
   }
 }
 
-// A tile's part of the lane's sums. Rows that ascend go on where the tile before ended; others
-// are looked through for each tile, as in the report.
+// Adds a tile's part to the lane's sums. Rows with ascending columns continue where the
+// previous tile ended; other rows are searched again for each tile, as in the report.
 MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
                               const MBK_VECTOR *part, mbk_u32 start, bool ascend,
                               mbk_tiled_rows &own, MBK_COMPUTE (&sum)[MBK_ROWS]) {
@@ -223,7 +225,8 @@ MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
   for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
     mbk_u64 at = own.at[i];
     for (; at < own.end[i]; at += 32) {
-      const mbk_u32 place = mbk_tiled_column(col_ind, at) - start; // huge if before the tile
+      const mbk_u32 place = mbk_tiled_column(col_ind, at) - start; // wraps around if the column
+                                                                   // lies before the tile
       if (place < MBK_WIDTH) {
         sum[i] = MBK_ADD(sum[i], mbk_study_term(values, at, part[place]));
       } else if (ascend) {
@@ -234,9 +237,10 @@ MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
   }
 }
 
-// Launch: as mbk_tiled_cut. No thread leaves before the last barrier. Shared:
-// MBK_VECTOR[MBK_WIDTH].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_product(const mbk_tiled_product_arguments a) {
+// Computes y = alpha A x + beta y by tiles of columns. No thread leaves before the last
+// barrier. Launch: as mbk_tiled_cut. Shared: MBK_VECTOR[MBK_WIDTH].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_tiled_product(MBK_GRID_CONSTANT mbk_tiled_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
@@ -256,7 +260,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_tiled_product(const mbk_tiled_produc
   const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(a.tile_first + mbk_block() + 1) : tile;
   for (; tile < last; tile++) {
     const mbk_u32 start = mbk_load(a.tile_col + tile);
-    mbk_block_sync(); // the tile before has been multiplied
+    mbk_block_sync(); // the previous tile has been multiplied
     for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < a.cols; c += MBK_THREADS) {
       part[c] = mbk_load_after_wait(a.x + start + c);
     }

@@ -1,4 +1,4 @@
-// What the kernels of spmv/study/row_study.cu take, for the host and the device.
+// Arguments of the kernels in spmv/study/row_study.cu, for host and device.
 typedef struct mbk_loop_reset_arguments {
   MBK_POINTER(mbk_u64) counter;
 } mbk_loop_reset_arguments;

@@ -6,43 +6,44 @@
 #include "spmv/study/study.h"
 #include "spmv/plan/plan.h"
 
-/* The kernels of spmv/study/split_study.cu. plan_desc.sigma: what a thread takes, 0: 7 (odd, so
- * that a warp's threads walk through different banks). */
+/* Runs the kernels of spmv/study/split_study.cu. The default number of items per thread is 7,
+ * an odd number, so that a warp's threads access different banks. */
 #ifdef MERBIT_STUDY_METHODS
 
 #define MBI_SPLIT_CUT_THREADS 128
 
 /* ---- Encode: sizes ----------------------------------------------------------------------- */
 
-/* Chunks of equal nonzeros, or of equal steps of the merge path. */
+/* Sets the chunks: equal numbers of nonzeros, or of steps of the merge path. */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan) {
   mbi_csr_study *s = mbi_csr_study_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
+  const int steps = mbi_knob(plan, MBI_KNOB_SPLIT_STEPS);
   const int path = plan->method == MERBIT_METHOD_PATH_WALK;
   const uint64_t items = plan->device.nnz + (path ? plan->device.rows : 0);
   uint64_t chunk;
-  s->steps = wish->sigma != 0 ? wish->sigma : 7;
-  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  s->steps = steps != 0 ? steps : 7;
+  s->threads = block_threads != 0 ? block_threads : 256;
   if (s->steps < 1 || s->steps > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0 || s->steps * s->threads > 4096) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d and block_threads %d; method %s takes 1 to 16, and "
-                    "multiples of 32 up to 1024, together up to 4096",
-                    s->steps, s->threads, mbi_method_name(plan->method));
+                    "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; method %s "
+                    "takes 1 to 16, and multiples of 32 up to 1024, together up to 4096",
+                    s->steps, s->threads, plan->row->name);
   }
   chunk = (uint64_t)(s->steps * s->threads);
-  /* Without rows there is nothing to write; without nonzeros there still is. */
+  /* Without rows nothing is written. With rows but without nonzeros, one block writes y. */
   s->blocks = plan->device.rows == 0 ? 0 : items == 0 ? 1 : (items - 1) / chunk + 1;
   if (s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
-                    " chunks; raise plan_desc.sigma or block_threads",
+                    " chunks; raise steps in plan_desc.tuning, or plan_desc.block_threads",
                     plan->device.rows, plan->device.nnz, s->blocks);
   }
   return MERBIT_OK;
 }
 
-/* Of one block: see mbk_split_product. */
+/* Returns the bytes of shared memory per block of mbk_split_product. */
 MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan) {
   const mbi_csr_study *s = mbi_csr_study_of(plan);
   const unsigned warps = (unsigned)s->threads / 32;
@@ -64,26 +65,24 @@ MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *prea
 static merbit_status mbi_split_create(merbit_plan *plan) {
   static const char *const names[3] = {"mbk_split_cut", "mbk_split_product", "mbk_split_fixup"};
   mbi_preamble preamble;
-  merbit_status status = mbi_split_size(plan);
   int i;
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_split_size(plan));
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * mbi_csr_study_of(plan)->blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
   mbi_split_preamble(plan, &preamble);
-  status =
-      mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble, &plan->program);
-  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &plan->program, names[i],
-                                &mbi_csr_study_of(plan)->kernels[i]);
+  MBI_TRY(mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble,
+                             &plan->program));
+  for (i = 0; i < 3; i++) {
+    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+                               &mbi_csr_study_of(plan)->kernels[i]));
   }
-  return status;
+  return MERBIT_OK;
 }
 
-/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+/* Returns the bytes of a product's scratch: where chunks begin, then each chunk's part of its
+ * first row and of the row that is open at its end. */
 static uint64_t mbi_split_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_csr_study_of(plan)->blocks;
   return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
@@ -143,7 +142,6 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   const mbi_devptr firsts = carries + (s->blocks + 1) * sizeof(uint64_t);
   const mbi_devptr tails = firsts + s->blocks * mbi_type_size(plan->type);
   mbk_split_cut_arguments arguments;
-  merbit_status status;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
@@ -152,21 +150,18 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
   arguments.chunks = s->blocks;
-  status = mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
-                           (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
-                           MBI_SPLIT_CUT_THREADS, 0, stream, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream);
-  }
-  return status == MERBIT_OK && s->blocks > 1 /* else no row crosses chunks */
+  MBI_TRY(mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
+                          (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
+                          MBI_SPLIT_CUT_THREADS, 0, stream, &arguments));
+  MBI_TRY(mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream));
+  return s->blocks > 1 /* otherwise no row crosses chunks */
              ? mbi_split_fixup(plan, carries, firsts, tails, alpha, beta, y, stream)
-             : status;
+             : MERBIT_OK;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_split_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_csr_study_of(plan)->steps;
   info->block_threads = mbi_csr_study_of(plan)->threads;
   info->tiles = (int64_t)mbi_csr_study_of(plan)->blocks;
 }
@@ -178,8 +173,18 @@ static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_split_method = {
-    sizeof(mbi_csr_study), mbi_split_create, mbi_csr_study_destroy, mbi_split_carry_bytes,
-    mbi_split_multiply,    mbi_split_info,   mbi_split_describe,    NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_split_method = {sizeof(mbi_csr_study),
+                                                       mbi_split_create,
+                                                       mbi_csr_study_destroy,
+                                                       mbi_split_carry_bytes,
+                                                       mbi_split_multiply,
+                                                       mbi_split_info,
+                                                       mbi_split_describe,
+                                                       NULL,
+                                                       MBI_FORMS_CHEAP,
+                                                       NULL,
+                                                       0,
+                                                       NULL,
+                                                       "steps"};
 
 #endif /* MERBIT_STUDY_METHODS */

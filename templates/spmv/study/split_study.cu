@@ -1,14 +1,15 @@
 // Threads that walk equal parts of a matrix: two kernels of Marconi (Optimization for SpMV,
-// report, Trento 2025, section IV), for comparison. MBK_STUDY says what is equal:
+// report, Trento 2025, section IV), for comparison. MBK_STUDY selects what the parts have in
+// equal numbers:
 //   0  nonzero split ("merge based"): nonzeros; rows are found by search
-//   1  three-kernel merge path (Algorithm 3): steps of the path of row ends and nonzeros, as in
-//      spmv/gpu/merge/merge.cu, where threads do not walk
-// A kernel cuts the matrix into chunks, a thread block multiplies each and lets its threads
-// walk through the products in shared memory, and a third kernel puts rows over several chunks
-// together. Unlike there, nothing is added to y atomically: what threads hold of a row is
-// summed in their order, so that products are repeatable to the bit. Kernels ask for one
-// resident block: left to itself a compiler keeps to the registers of as many as possible, and
-// spills.
+//   1  three-kernel merge path (Algorithm 3): steps of the path of row ends and nonzeros,
+//      as in spmv/gpu/merge/merge.cu, where threads do not walk
+// A first kernel cuts the matrix into chunks. In the second, a thread block multiplies each
+// chunk, and its threads walk through the products in shared memory. A third kernel completes
+// rows that cross chunks. Unlike in the report, nothing is added to y by atomics: the threads'
+// parts of a row are added up in order, so that products repeat bit for bit. The kernels ask
+// for one resident block, because otherwise the compiler limits registers for as many blocks as
+// possible, and spills.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 #ifndef MBK_STUDY
@@ -27,12 +28,12 @@
 
 #define MBK_CUT_THREADS 128
 
-// ---- Chunks
-// ---------------------------------------------------------------------------------
+// ---- Chunks ---------------------------------------------------------------------------------
 
 #if MBK_STUDY == 0
 
-// How many rows of [low, high) end at nonzero `at` or before it; that is the row that holds it.
+// Returns the row in [low, high) that holds nonzero `at`: low plus the number of rows that end
+// at `at` or before it.
 MBK_DEVICE mbk_u64 mbk_split_search(const MBK_ROW_PTR *row_ptr, mbk_u64 low, mbk_u64 high,
                                     mbk_u64 at) {
   while (low < high) {
@@ -46,8 +47,8 @@ MBK_DEVICE mbk_u64 mbk_split_search(const MBK_ROW_PTR *row_ptr, mbk_u64 low, mbk
   return low;
 }
 
-// Twice the row of a chunk's first nonzero, as mbk_merge_begin; rows that end where a chunk
-// does are the chunk's own, with the empty ones behind them.
+// Returns twice the row of a chunk's first nonzero, in the format of mbk_merge_begin. Rows that
+// end where a chunk ends belong to it, and so do the empty rows after them.
 MBK_DEVICE mbk_u64 mbk_split_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
                                    mbk_u64 chunk) {
   const mbk_u64 at = chunk * MBK_CHUNK;
@@ -67,7 +68,7 @@ MBK_DEVICE mbk_u64 mbk_split_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk
 
 #endif
 
-// The rows [row, last_row) end in a chunk, the nonzeros [first, first + nonzeros) are its own.
+// A chunk: rows [row, last_row) end in it; nonzeros [first, first + nonzeros) lie in it.
 struct mbk_split_chunk {
   mbk_u64 row, last_row, first;
   mbk_u32 nonzeros;
@@ -88,24 +89,25 @@ MBK_DEVICE mbk_split_chunk mbk_split_take(mbk_u64 chunk, mbk_u64 rows, mbk_u64 n
 
 #include "spmv/study/split_study_arguments.cuh"
 
-// Launch: a thread for each chunk and one more.
-MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_split_cut(const mbk_split_cut_arguments a) {
+// Writes chunk_row, where each chunk begins. Launch: a thread per chunk and one more.
+MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
+    mbk_split_cut(MBK_GRID_CONSTANT mbk_split_cut_arguments a) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
   const mbk_u64 begin = chunk > a.chunks    ? 0
                         : chunk == a.chunks ? 2 * a.rows
                                             : mbk_split_begin(a.row_ptr, a.rows, a.nnz, chunk);
-  mbk_await(); // the fix-up of a product before reads chunk_row
+  mbk_await(); // the fix-up of a previous product reads chunk_row
   if (chunk <= a.chunks) {
     a.chunk_row[chunk] = begin;
   }
 }
 
-// ---- Threads
-// --------------------------------------------------------------------------------
+// ---- Threads --------------------------------------------------------------------------------
 
-// What a thread has walked: the first row that ended, of which threads before may hold some,
-// and what it holds of the row that is open at its end. Rows between have been committed.
+// The result of a thread's walk. `row` is the first row that ended, with the thread's part of
+// it in `head`; earlier threads may hold other parts. `tail` is the thread's part of the row
+// that is open at its end. Rows between have been written.
 struct mbk_split_walk {
   bool ended;
   mbk_u64 row;
@@ -126,8 +128,8 @@ MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK
 
 #if MBK_STUDY == 0
 
-// MBK_STEPS nonzeros. Empty rows are passed over by another search, and committed by all
-// threads.
+// Walks over MBK_STEPS nonzeros. Empty rows are skipped by another search; all threads write
+// them.
 MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *row_ptr,
                                            const MBK_COMPUTE *product, mbk_u32 *, MBK_VECTOR *y,
                                            MBK_SCALAR alpha, MBK_SCALAR beta) {
@@ -141,7 +143,7 @@ MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_R
   }
   if (begin < end) {
     mbk_u64 row = mbk_split_search(row_ptr, c.row, c.last_row, c.first + begin);
-    // The chunk's last row may stay open: then it is none of [c.row, c.last_row).
+    // The chunk's last row may stay open; it is then not in [c.row, c.last_row).
     mbk_u64 stop = row < c.last_row ? mbk_merge_end(row_ptr, row) - c.first : c.nonzeros + 1;
     for (mbk_u32 k = begin; k < end; k++) {
       w.tail = MBK_ADD(w.tail, product[k]);
@@ -161,8 +163,9 @@ MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_R
 
 #else
 
-// MBK_STEPS steps of the chunk's path: where a row ends at `k` its end comes first. The last
-// thread takes the step more that a chunk may have. stop[i]: where row c.row + i ends.
+// Walks over MBK_STEPS steps of the chunk's path. If a row ends at `k`, its end comes first.
+// The last thread also takes the one more step that a chunk may have. stop[i]: where row c.row
+// + i ends.
 MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *,
                                            const MBK_COMPUTE *product, const mbk_u32 *stop,
                                            MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {
@@ -198,7 +201,8 @@ MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_R
 
 #endif
 
-// The products of a chunk to shared memory; without `multiply` zeros, and nothing is read.
+// Writes the products of a chunk to shared memory. If not `multiply`, writes zeros and reads
+// nothing.
 MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_ind,
                                    const MBK_VALUE *values, const MBK_VECTOR *x, bool multiply,
                                    MBK_COMPUTE *product) {
@@ -221,11 +225,10 @@ MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_
   }
 }
 
-// ---- Thread blocks
-// --------------------------------------------------------------------------
+// ---- Thread blocks --------------------------------------------------------------------------
 
-// What warp number `warp` finds open: the tails of those before it, back to one in which a row
-// ended, in their order.
+// Returns the part of the row open at the start of warp `warp`: the sum, in order, of the tails
+// of the warps before it, back to one in which a row ended.
 MBK_DEVICE MBK_COMPUTE mbk_split_before(const MBK_COMPUTE *tails, const mbk_u32 *ended,
                                         mbk_u32 warp) {
   MBK_COMPUTE sum = MBK_ZERO;
@@ -239,8 +242,9 @@ MBK_DEVICE MBK_COMPUTE mbk_split_before(const MBK_COMPUTE *tails, const mbk_u32 
   return sum;
 }
 
-// The threads' first rows, with what the threads before hold of them, and what follows the
-// chunk's last row end. A first row that an earlier chunk began goes to *first.
+// Completes the threads' first rows with the parts of earlier threads, and computes the part
+// that follows the chunk's last row end. The part of a first row that an earlier chunk began
+// goes to *first.
 MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w, bool crossing,
                                MBK_COMPUTE *tails, mbk_u32 *ended, MBK_VECTOR *y,
                                MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,
@@ -280,17 +284,19 @@ MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w
   }
 }
 
-// Launch: a block for each chunk, behind mbk_split_cut; mbk_split_fixup follows. Shared:
-// MBK_COMPUTE[MBK_SLOTS + 1 + MBK_WARPS], then mbk_u32[MBK_WARPS]. Row ends lie behind the
-// products: a chunk has MBK_SLOTS + 1 of both at most, and an end is no longer than a product.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_split_product(const mbk_split_product_arguments a) {
+// Computes a chunk's rows. Launch: a block per chunk, after mbk_split_cut and before
+// mbk_split_fixup. Shared: MBK_COMPUTE[MBK_SLOTS + 1 + MBK_WARPS], then mbk_u32[MBK_WARPS]. Row
+// ends are stored after the products: a chunk has at most MBK_SLOTS + 1 of both together, and
+// an end is no longer than a product.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
+    mbk_split_product(MBK_GRID_CONSTANT mbk_split_product_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const product = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const warp_tails = product + MBK_SLOTS + 1;
   mbk_u32 *const warp_ended = (mbk_u32 *)(warp_tails + MBK_WARPS);
   mbk_release();
-  mbk_await(); // and chunk_row is mbk_split_cut's
+  mbk_await(); // chunk_row comes from mbk_split_cut
   MBK_SCALARS_LOAD;
   const mbk_split_chunk c = mbk_split_take(mbk_block(), a.rows, a.nnz, a.chunk_row);
   mbk_u32 *const stop = (mbk_u32 *)(product + c.nonzeros);
@@ -308,8 +314,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_split_product(const mbk_split_produc
                  a.tails + mbk_block(), alpha, beta);
 }
 
-// ---- Rows over several chunks
-// ----------------------------------------------------------------
+// ---- Rows over several chunks ---------------------------------------------------------------
 
 #define MBK_PARTS 1
 #define MBK_ROW_NUMBER mbk_u64
@@ -318,13 +323,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1) mbk_split_product(const mbk_split_produc
 #define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, MBK_STUDY)
 #include "spmv/shared/fixup.cuh"
 
-// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.
+// Completes rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
+// mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
-    mbk_split_fixup(const mbk_split_fixup_arguments a) {
+    mbk_split_fixup(MBK_GRID_CONSTANT mbk_split_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  mbk_await(); // chunk_row is mbk_split_cut's
+  mbk_await(); // chunk_row comes from mbk_split_cut
   mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,
             a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

@@ -1,4 +1,4 @@
-// What the kernels of spmv/study/split_study.cu take, for the host and the device.
+// Arguments of the kernels in spmv/study/split_study.cu, for host and device.
 typedef struct mbk_split_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(mbk_u64) chunk_row;

@@ -13,7 +13,8 @@
 
 #ifdef MERBIT_STUDY_METHODS
 
-/* Chunks of blocks as they come: spmv/study/bsr_study.c. */
+/* The state of methods that multiply chunks of blocks in the user's order:
+ * spmv/study/bsr_study.c. */
 typedef struct mbi_bsr_study {
   int threads;
   uint64_t chunk_blocks, chunks;
@@ -21,25 +22,30 @@ typedef struct mbi_bsr_study {
   void *kernels[3]; /* CUfunction: cut, scale, product */
 } mbi_bsr_study;
 
-/* Rows or chunks of a CSR: spmv/study/row_study.c, spmv/study/split_study.c. */
+/* The state of methods on rows or chunks of a CSR: spmv/study/row_study.c,
+ * spmv/study/split_study.c. */
 typedef struct mbi_csr_study {
   int threads;
-  int lanes, rows, width; /* of spmv/study/row_study.cu */
-  int steps;              /* of spmv/study/split_study.cu */
-  uint64_t blocks, tiles; /* of the product, there the chunks; of columns */
+  int lanes, rows, width; /* for spmv/study/row_study.cu */
+  int steps;              /* for spmv/study/split_study.cu */
+  uint64_t blocks, tiles; /* blocks of the product, or chunks; tiles of columns */
   mbi_devptr tile_first, mixed, tile_col;
-  void *kernels[3]; /* CUfunction: before the product, the product, behind it */
+  void *kernels[3]; /* CUfunction: before the product, the product, after it */
 } mbi_csr_study;
+
+/* Knobs: of blocks as they come, how often the thread blocks fill the GPU; of the warp loop,
+ * rows that lanes take at once and lanes per row; of the tiled one, columns of a tile and rows
+ * of a warp; of the splits, steps of a thread. */
+enum { MBI_KNOB_BSR_STUDY_WAVES };
+enum { MBI_KNOB_WARP_LOOP_ROWS, MBI_KNOB_WARP_LOOP_LANES };
+enum { MBI_KNOB_WARP_TILED_COLUMNS, MBI_KNOB_WARP_TILED_ROWS };
+enum { MBI_KNOB_SPLIT_STEPS };
 
 #endif /* MERBIT_STUDY_METHODS */
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_csr_study *mbi_csr_study_of(const merbit_plan *plan);
 MBI_INTERNAL mbi_bsr_study *mbi_bsr_study_of(const merbit_plan *plan);
-/* spmv/study/names.c */
-MBI_INTERNAL int mbi_cuda_study_method(merbit_method method);
-MBI_INTERNAL int mbi_csr_study_method(merbit_method method);
-MBI_INTERNAL const char *mbi_study_name(merbit_method method);
 /* spmv/study/block_study.c */
 MBI_INTERNAL int mbi_study_method(merbit_method method);
 MBI_INTERNAL void mbi_study_prepare(merbit_plan *plan);
@@ -51,18 +57,14 @@ MBI_INTERNAL void mbi_study_multiply_f32(const merbit_plan *plan, void *scratch,
 /* spmv/study/bsr_study.c */
 MBI_INTERNAL merbit_status mbi_bsr_study_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble);
-extern const mbi_cuda_method mbi_bsr_study_method;
 /* spmv/study/row_study.c */
 MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL void mbi_csr_study_destroy(merbit_plan *plan);
-extern const mbi_cuda_method mbi_warp_loop_method;
-extern const mbi_cuda_method mbi_warp_tiled_method;
 /* spmv/study/split_study.c */
 MBI_INTERNAL merbit_status mbi_split_size(merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_split_shared(const merbit_plan *plan);
 MBI_INTERNAL void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble);
-extern const mbi_cuda_method mbi_split_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -65,7 +65,7 @@ static void test_gmres_nonsymmetric(void **state) {
   linear_free(&l);
 }
 
-/* As many steps as there are different eigenvalues. */
+/* GMRES takes as many steps as there are different eigenvalues. */
 static void test_gmres_happy(void **state) {
   static const dense one = {3, {4, 0, 0, 0, 4, 0, 0, 0, 4}, {1, 2, 3}};
   static const dense two = {3, {4, 0, 0, 0, 2, 0, 0, 0, 4}, {1, 2, 3}};
@@ -137,7 +137,7 @@ static void test_gmres_stalls(void **state) {
   linear_free(&l);
 }
 
-/* What a cycle has when it is cut short counts. */
+/* A cycle that is cut short keeps its progress. */
 static void test_gmres_cap(void **state) {
   linear l = linear_grid(20, 0.3, 2, 0);
   merbit_solver_desc desc = gmres_desc(7, 1e-12);

@@ -134,8 +134,8 @@ static void test_far(void **state) {
   linear_free(&even);
 }
 
-/* Systems that cannot be scaled are refused: an x that its type does not hold, and a matrix whose smallest
- * values would be lost. */
+/* Systems that cannot be scaled are refused: an x that its type does not hold, and a matrix
+ * whose smallest values would be lost. */
 static void test_too_far(void **state) {
   static const dense apart = {2, {1e200, 0, 0, 1e-160}, {1e200, 1e-160}};
   static const dense lost = {2, {1e21, 0, 0, 1e-50}, {1e21, 1e-50}};

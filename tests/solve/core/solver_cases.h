@@ -1,5 +1,5 @@
-/* What every solver does on either side: iteration counts, residuals, ends. Include after
- * merbit.h, cmocka.h and support/cpu.h; `context` is the test's. */
+/* The properties of every solver on both sides: iteration counts, residuals, ends. Include
+ * after merbit.h, cmocka.h and support/cpu.h; `context` is the test's. */
 #ifndef TEST_SOLVE_SOLVER_CASES_H
 #define TEST_SOLVE_SOLVER_CASES_H
 #include "solve/core/solver_reference.h"
@@ -48,7 +48,7 @@ static void expect_stop(const solved *s, merbit_stop stop, const char *piece) {
   }
 }
 
-/* Of a solve that was to converge. */
+/* Checks a solve that had to converge. */
 static void check_converged(const linear *l, const solved *s, double tolerance, int expected,
                             const double *x) {
   const double residual = linear_residual(l, x, 0);

@@ -75,7 +75,8 @@ static void check_pairs(const linear *l, const merbit_eigen_desc *desc, const do
   }
 }
 
-/* Of a path: 2 - 2 cos(k pi / (n + 1)); `sign` -1 for the matrix with another sign. */
+/* Makes the matrix of a path, whose eigenvalues are 2 - 2 cos(k pi / (n + 1)); `sign` -1: times
+ * -1. */
 static linear eigen_path(int32_t n, double sign) {
   linear l;
   int32_t i;

@@ -113,11 +113,11 @@ TEST_UNUSED static void reference_work_free(reference_work *w) {
   free(w->leaving);
 }
 
-/* What an iteration of the power method adds to a relative error: 2 k + 8 u (k: the most edges
- * into a vertex, for their product and for the sums of duplicates; the rest for z and back, the
- * weight, the damping and the base in u), and in double what summing the weights that leave a
- * vertex, the dangling ranks (8192: those that are added up one by one, then their sums) and
- * the two distributions costs. */
+/* Returns the relative error that an iteration of the power method adds: 2 k + 8 u (k: the most
+ * edges into a vertex, for their product and for the sums of duplicates; the rest for z and
+ * back, the weight, the damping and the base in u), and in double the error of summing the
+ * weights that leave a vertex, the dangling ranks (8192: those that are added up one by one,
+ * then their sums) and the two distributions. */
 TEST_UNUSED static long double reference_rounding(const edges *e, const reference_work *w,
                                                   const reference *r,
                                                   const reference_run *run) {

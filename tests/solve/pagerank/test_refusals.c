@@ -1,4 +1,4 @@
-/* What PageRank refuses, and the GPU that fails when its plan is made. */
+/* PageRank's refusals, and a GPU that fails when its plan is made. */
 #include "support/internal.h"
 
 #include <setjmp.h>

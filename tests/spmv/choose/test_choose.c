@@ -93,7 +93,7 @@ static void full_blocks(void **state) {
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
     plan.nonempty.block_rows = plan.nonempty.block_cols = 5;
     takes(&plan, MERBIT_METHOD_BSR, type ? ", sliced 118 us" : ", sliced 87 us");
-    assert_non_null(strstr(plan.why, type ? ", blocks 104 us" : ", blocks 66 us"));
+    assert_non_null(strstr(plan.why, type ? ", bsr 104 us" : ", bsr 66 us"));
   }
 }
 
@@ -174,7 +174,8 @@ static void hubs_that_many_meet(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
   plan.device.rows = plan.device.nnz / 4 + 1; /* rows are too short for them */
   plan.desc.expected_calls = 1000;
-  takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  assert_null(strstr(plan.why, "hubs"));
   plan.device.rows = 4000000;
   plan.type = MERBIT_F32; /* both pay, and bins end at 381 us */
   plan.desc.expected_calls = 1000;
@@ -187,7 +188,7 @@ static void hubs_that_many_meet(void **state) {
 /* From so many products on another form pays for itself, that takes as long as `making` of them
  * to make. */
 static int calls_that_pay(const merbit_plan *plan, double then, double making) {
-  return (int)(making * then / (mbi_choose_forecast(plan).scan - then)) + 1;
+  return (int)(making * then / (mbi_scan_cost(plan) - then)) + 1;
 }
 
 /* Hubs cost less to make than bins, and both less where memory is at hand. */
@@ -195,17 +196,17 @@ static void what_making_costs(void **state) {
   merbit_plan plan;
   (void)state;
   with_hubs(&plan);
-  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).hubs, 8) - 1;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_hubs_cost(&plan), 8) - 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls++;
   takes(&plan, MERBIT_METHOD_HUBS, "forecast scan ");
   plan.nonempty.hub_share = 0;
-  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 12) - 1;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_binned_cost(&plan), 12) - 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls++;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
   plan.arena.at = 256;
-  plan.desc.expected_calls = calls_that_pay(&plan, mbi_choose_forecast(&plan).binned, 8) - 1;
+  plan.desc.expected_calls = calls_that_pay(&plan, mbi_binned_cost(&plan), 8) - 1;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.desc.expected_calls++;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
@@ -229,32 +230,42 @@ static void long_rows_among_even_ones(void **state) {
     int step = type ? 4 : 8;
     with_linking_rows(&plan, type ? MERBIT_F64 : MERBIT_F32);
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 9994 us" : ", sliced 4994 us");
-    plan.desc.sigma = 4; /* more in flight, fewer steps */
+    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 4; /* more in flight, fewer steps */
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
-    plan.desc.sigma = 0;
-    /* As long as SCAN's product, of which all forecasts leave 6 us out. */
-    scan = mbi_choose_forecast(&plan).scan;
+    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 0;
+    /* The longest row takes a little longer than SCAN's product plus the 6 us that all
+     * forecasts leave out. */
+    scan = mbi_scan_cost(&plan);
     plan.nonempty.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
     takes(&plan, MERBIT_METHOD_SCAN, "even rows");
-    assert_true(mbi_choose_forecast(&plan).sliced > scan);
+    assert_true(mbi_sliced_cost(&plan) > scan);
     plan.nonempty.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
     takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-    assert_true(mbi_choose_forecast(&plan).sliced < scan);
+    assert_true(mbi_sliced_cost(&plan) < scan);
   }
 }
 
-/* Where the walk takes no longer than the rest, forecasts are those of rows of one length. */
+/* If the walk takes no longer than the rest, costs are those of rows of one length. */
 static void walks_that_do_not_show(void **state) {
+  const mbi_method *row;
   merbit_plan plan;
-  mbi_forecast even, uneven;
+  size_t i;
+  int costs = 0;
   (void)state;
   with_linking_rows(&plan, MERBIT_F32);
   plan.nonempty.longest = 8;
-  even = mbi_choose_forecast(&plan);
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-  plan.nonempty.longest = 400;
-  uneven = mbi_choose_forecast(&plan);
-  assert_memory_equal(&even, &uneven, sizeof even);
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    if (row->cuda != NULL && row->cuda->cost != NULL) {
+      double even;
+      plan.nonempty.longest = 8;
+      even = row->cuda->cost(&plan);
+      plan.nonempty.longest = 400;
+      assert_true(row->cuda->cost(&plan) == even);
+      costs++;
+    }
+  }
+  assert_true(costs >= 6);
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
 }
 
@@ -271,13 +282,13 @@ static void long_rows_by_lanes(void **state) {
   plan.nonempty.longest = 20 * 532;
   takes(&plan, MERBIT_METHOD_ROWS, "rows 526 us");
   plan.nonempty.longest = 20 * 540;
-  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, sliced 2694 us");
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, rows 534 us, sliced 2694 us");
   square_of(&plan, MERBIT_F32, 100000, 500000);
   plan.nonempty.longest = 16 * 6; /* 6.4 us; the scan takes 1.1 us and those 6 */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
   plan.nonempty.longest = 18 * 6;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
-  plan.desc.omega = 4; /* lanes of two nonzeros each */
+  plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
@@ -319,17 +330,16 @@ static void long_rows_elsewhere(void **state) {
   assert_int_equal(mbi_many_of(&plan)->staged, 0);
 }
 
-/* A wish for a method's sizes is kept, so nothing is measured; nor for few products, for equal
- * bits, nor without nonzeros. */
+/* A wish for the size of blocks is kept, so nothing is measured; nor for few products, for
+ * equal bits, nor without nonzeros. */
 static void what_is_measured(void **state) {
   merbit_plan plan;
-  int i, *const wishes[] = {&plan.desc.sigma, &plan.desc.omega, &plan.desc.block_threads,
-                            &plan.desc.deterministic};
+  int i, *const wishes[] = {&plan.desc.block_threads, &plan.desc.deterministic};
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.desc.expected_calls = 2000;
   assert_true(mbi_choose_by_measuring(&plan));
-  for (i = 0; i < 4; i++) {
+  for (i = 0; i < 2; i++) {
     *wishes[i] = 1;
     assert_false(mbi_choose_by_measuring(&plan));
     *wishes[i] = 0;

@@ -84,7 +84,7 @@ static void every_form(void **state) {
   }
 }
 
-/* As CSR, for there are no products of blocks with several vectors. */
+/* Several vectors multiply a matrix of blocks as a CSR. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
   int index;
@@ -184,8 +184,7 @@ static void rules(void **state) {
   }
 }
 
-/* ---- One vector ---------------------------------------------------------------------------
- */
+/* ---- One vector -------------------------------------------------------------------------- */
 
 static void one_vector(void **state) {
   static const int32_t row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
@@ -224,8 +223,7 @@ static void one_vector(void **state) {
   }
 }
 
-/* ---- Refusals -----------------------------------------------------------------------------
- */
+/* ---- Refusals ---------------------------------------------------------------------------- */
 
 static const int32_t some_row_ptr[] = {0, 1, 2, 3}, some_col_ind[] = {1, 0, 1};
 static const double some_values[] = {2, 3, 4};

@@ -64,7 +64,8 @@ static void every_matrix_in_every_form(void **state) {
       for (t = 0; t < 10; t++, turn++) {
         int64_t path = c.m.rows + c.m.nnz;
         r.tasks = counts[t] > 0 ? counts[t] : path < 300 ? (int)path + 3 : 300;
-        products_once(&c, products_scalars[turn % 4], products_scalars[(turn / 4) % 4], multiply, &r);
+        products_once(&c, products_scalars[turn % 4], products_scalars[(turn / 4) % 4],
+                      multiply, &r);
       }
       products_generated_free(&c);
     }

@@ -10,8 +10,7 @@
 #include "support/cpu.h"
 #include "support/products.h"
 
-/* ---- Maps ---------------------------------------------------------------------------------
- */
+/* ---- Maps -------------------------------------------------------------------------------- */
 
 static void write_file(const char *root, const char *name, const char *text) {
   char path[300];
@@ -110,8 +109,7 @@ static void folders_that_say_nothing(void **state) {
   assert_int_equal(mbi_numa_node(&numa, 3, 2), 0);
 }
 
-/* ---- Threads ------------------------------------------------------------------------------
- */
+/* ---- Threads ----------------------------------------------------------------------------- */
 
 typedef struct seen {
   int cpus[8], ran[8];
@@ -177,8 +175,7 @@ static void bound_threads_forget_the_call_before(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Plans --------------------------------------------------------------------------------
- */
+/* ---- Plans ------------------------------------------------------------------------------- */
 
 static int64_t moves, refused_from;
 static int nodes_asked;
@@ -305,8 +302,9 @@ static void note_run(void *argument, int index) {
   ran[runs++] = index;
 }
 
-/* Each task's part of the matrix goes to the node of the bound thread whose own it is. That thread begins with its own,
- * and takes the rest; one that has none takes none; and nothing is left, or taken twice. */
+/* Each task's part of the matrix goes to the node of the bound thread whose own it is. That
+ * thread begins with its own, and takes the rest; one that has none takes none; and nothing is
+ * left, or taken twice. */
 static void parts_are_where_their_tasks_run(void **state) {
   static const int cases[][2] = {{40, 10}, {40, 39}, {40, 40}, {7, 3}, {4, 2}, {3, 10}, {2, 129}};
   products_form form = products_form_of(0);

@@ -132,8 +132,7 @@ static void what_the_manual_says(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Refusals ------------------------------------------------------------------------------
- */
+/* ---- Refusals ---------------------------------------------------------------------------- */
 
 static void refusals(void **state) {
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
@@ -208,8 +207,7 @@ static void refusals(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* ---- Expressions ---------------------------------------------------------------------------
- */
+/* ---- Expressions ------------------------------------------------------------------------- */
 
 static const char *const names[] = {"a", "x", NULL};
 #define NUMBER(bits) "((MBK_COMPUTE)mbk_number(0x" bits "ull))"

@@ -222,7 +222,8 @@ static void changing_values_are_general(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Of a plan as asked and of AUTO's, which does without: no leak, a status, or the right y. */
+/* Fails each allocation of a plan by SORTED, and of AUTO's, which works without: no leak, a
+ * status, or the right y. */
 static void failing_allocations(void **state) {
   products_form form = products_form_of(0);
   int automatic;

@@ -15,7 +15,7 @@ static const merbit_method methods[] = {MERBIT_METHOD_SYMMETRIC, MERBIT_METHOD_A
                                         MERBIT_METHOD_MERGE, MERBIT_METHOD_REFERENCE,
                                         MERBIT_METHOD_BSR};
 
-/* Of `bits` what products_form_of takes, then unchecked. */
+/* Makes a form: the bits of products_form_of, then unchecked. */
 static products_form form_of(int bits, int method, int operation) {
   products_form form = products_form_of(bits);
   form.plan.method = methods[method];
@@ -195,8 +195,7 @@ static void repeatable(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- What is chosen and told ---------------------------------------------------------------
- */
+/* ---- What is chosen and told ------------------------------------------------------------- */
 
 static const int32_t row_ptr[] = {0, 1, 3, 5}, row_ind[] = {0, 1, 1, 2, 2},
                      col_ind[] = {0, 0, 1, 0, 1};
@@ -327,8 +326,7 @@ static void first_offender(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Memory --------------------------------------------------------------------------------
- */
+/* ---- Memory ------------------------------------------------------------------------------ */
 
 /* Each allocation of a plan's making and of new values fails once, and then for good. */
 static void memory_runs_out(void **state) {

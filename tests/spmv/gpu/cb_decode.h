@@ -144,7 +144,7 @@ static void decode(bed *b, uint64_t strip, uint64_t block) {
   b->offset = (uint64_t)(at - f->data);
 }
 
-/* Whether the entries that were decoded since `from` share a place. */
+/* Returns whether two of the entries decoded since `from` share a place. */
 static int shared_place(const bed *b, int64_t from) {
   int64_t i, j;
   for (i = from; i < b->count; i++) {
@@ -158,7 +158,7 @@ static int shared_place(const bed *b, int64_t from) {
   return 0;
 }
 
-/* Of the entries from `from` on. */
+/* Returns the length of the longest row of the entries from `from` on. */
 static uint64_t longest_row(const bed *b, int64_t from) {
   uint64_t longest = 0, length;
   int64_t i, j;

@@ -46,7 +46,8 @@ static void sizes_of_the_bins(void **state) {
     assert_int_equal(mbi_scan_of(&plan)->steps, 8);
     assert_int_equal(mbi_binned_of(&plan)->part_nonzeros, part);
     assert_int_equal(mbi_binned_of(&plan)->parts, (sizes[i].nnz + part - 1) / part);
-    assert_int_equal(mbi_binned_of(&plan)->strips, (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
+    assert_int_equal(mbi_binned_of(&plan)->strips,
+                     (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
     assert_int_equal(mbi_scan_of(&plan)->tiles, (sizes[i].nnz + 255) / 256);
     assert_int_equal(mbi_scan_of(&plan)->fixup_blocks, (mbi_scan_of(&plan)->tiles + 255) / 256);
     /* Both phases fit: each part has room for a padded group at every eighth one. */
@@ -69,7 +70,7 @@ static void bins_that_do_not_fit(void **state) {
   assert_int_equal(mbi_binned_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "parts are too many; use another plan_desc.method");
   plan_of(&plan, MERBIT_F64, 10, 1000);
-  plan.desc.sigma = 1;
+  plan.tuning[MBI_KNOB_BINNED_STRIP] = 1;
   plan.device.cols = (227 << 10) / 12 * 1024; /* three words a strip */
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
   assert_true(mbi_binned_of(&plan)->strips == (227 << 10) / 12);
@@ -78,9 +79,9 @@ static void bins_that_do_not_fit(void **state) {
   cpu_expect(context, MERBIT_TOO_LARGE, "19371 strips of columns and 1 parts are too many");
   plan_of(&plan, MERBIT_F64, 10, 1000);
   plan.device.cols = 10;
-  plan.desc.sigma = 28;
+  plan.tuning[MBI_KNOB_BINNED_STRIP] = 28;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
-  plan.desc.sigma = 29;
+  plan.tuning[MBI_KNOB_BINNED_STRIP] = 29;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "29696 columns takes 237568 bytes");
   plan_of(&plan, MERBIT_F64, UINT32_MAX, 5);
@@ -89,7 +90,7 @@ static void bins_that_do_not_fit(void **state) {
 
   /* Groups of the parts: one above what a place of 16 bits can name, above what fits. */
   plan_of(&plan, MERBIT_F32, 10, 3 * 1024);
-  plan.desc.omega = 1;
+  plan.tuning[MBI_KNOB_BINNED_TILES] = 1;
   plan.desc.block_threads = 32;
   plan.device.cols = 10;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
@@ -124,8 +125,8 @@ static void bins_that_nobody_makes(void **state) {
     merbit_plan plan;
     plan_of(&plan, MERBIT_F32, 10, 1000);
     plan.device.cols = 10;
-    plan.desc.sigma = values[0];
-    plan.desc.omega = values[1];
+    plan.tuning[MBI_KNOB_BINNED_STRIP] = values[0];
+    plan.tuning[MBI_KNOB_BINNED_TILES] = values[1];
     plan.desc.block_threads = values[2];
     assert_int_equal(mbi_binned_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
     if (wrong) {

@@ -12,7 +12,7 @@
 static void room_in_shared_memory(void **state) {
   static const struct {
     merbit_type type;
-    int omega, shared;
+    int kilobytes, shared;
     uint64_t room;
   } sizes[] = {{MERBIT_F32, 0, 227 << 10, 40960},
                {MERBIT_F64, 0, 227 << 10, 20480},
@@ -35,19 +35,14 @@ static void room_in_shared_memory(void **state) {
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     merbit_plan plan;
-    merbit_plan_info info;
     plan_of(&plan, sizes[i].type, 10, 1000);
-    plan.desc.omega = sizes[i].omega;
+    plan.tuning[MBI_KNOB_HUBS_KILOBYTES] = sizes[i].kilobytes;
     context->device.shared_bytes_per_block = sizes[i].shared;
     assert_true(mbi_hubs_capacity(&plan) == sizes[i].room);
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
     assert_true(mbi_hubs_of(&plan)->capacity == sizes[i].room);
     assert_true(sizes[i].room == 0 || mbi_hubs_shared(&plan, 1) <= (unsigned)sizes[i].shared);
     assert_true(mbi_hubs_shared(&plan, 0) == sizes[i].room * mbi_type_size(plan.type));
-    memset(&info, 0, sizeof info);
-    mbi_hubs_info(&plan, &info);
-    assert_int_equal(info.omega, sizes[i].room * mbi_type_size(plan.type) / 1024);
-    assert_int_equal(info.sigma, mbi_scan_of(&plan)->steps);
   }
   context->device.shared_bytes_per_block = 227 << 10;
 }
@@ -57,7 +52,7 @@ static void sizes_of_the_blocks(void **state) {
   static const struct {
     merbit_type type;
     uint64_t nnz;
-    int sigma, threads, steps;
+    int wish, threads, steps;
     uint64_t tiles, blocks;
   } sizes[] = {{MERBIT_F32, 1, 0, 0, 8, 1, 1},
                {MERBIT_F64, 128, 0, 0, 4, 1, 1},
@@ -74,7 +69,7 @@ static void sizes_of_the_blocks(void **state) {
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     merbit_plan plan;
     plan_of(&plan, sizes[i].type, 10, sizes[i].nnz);
-    plan.desc.sigma = sizes[i].sigma;
+    plan.tuning[MBI_KNOB_HUBS_STEPS] = sizes[i].wish;
     plan.desc.block_threads = sizes[i].threads;
     assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->steps, sizes[i].steps);
@@ -98,7 +93,7 @@ static void hubs_that_do_not_fit(void **state) {
   plan.device.nnz++;
   assert_int_equal(mbi_hubs_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE,
-             "274877906817 nonzeros make 2147483648 tiles; raise plan_desc.sigma");
+             "274877906817 nonzeros make 2147483648 tiles; raise steps in plan_desc.tuning");
   plan_of(&plan, MERBIT_F64, UINT32_MAX, 5);
   assert_int_equal(mbi_hubs_create(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
@@ -115,20 +110,19 @@ static void hubs_that_nobody_makes(void **state) {
     const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
     merbit_plan plan;
     plan_of(&plan, MERBIT_F32, 10, 1000);
-    plan.desc.sigma = values[0];
-    plan.desc.omega = values[1];
+    plan.tuning[MBI_KNOB_HUBS_STEPS] = values[0];
+    plan.tuning[MBI_KNOB_HUBS_KILOBYTES] = values[1];
     plan.desc.block_threads = values[2];
     assert_int_equal(mbi_hubs_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
     if (wrong) {
       cpu_expect(context, MERBIT_INVALID_ARGUMENT,
-                 "use a multiple of 4 up to 32, kilobytes of hubs up to 224, and a multiple of "
+                 "use a multiple of 4 up to 32, up to 224 kilobytes of hubs, and a multiple of "
                  "32 up to 1024");
     }
   }
 }
 
-/* ---- The fullest columns
- * ---------------------------------------------------------------------- */
+/* ---- The fullest columns ----------------------------------------------------------------- */
 
 static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint64_t room, uint32_t least,
                         double share) {

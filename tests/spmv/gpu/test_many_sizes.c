@@ -8,7 +8,7 @@
 
 static merbit_context *context;
 
-/* As the forms of tests/simt/test_many.cpp have them. */
+/* Checks the sizes that the forms of tests/simt/test_many.cpp have. */
 static void shapes(void **state) {
   static const struct {
     merbit_type type;
@@ -78,7 +78,8 @@ static void small_blocks(void **state) {
       assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
       assert_in_range(mbi_many_of(&plan)->shared, 1, 49152);
       assert_true(mbi_many_of(&plan)->threads >= 32 && mbi_many_of(&plan)->resident >= 1);
-      assert_true(mbi_scan_of(&plan)->blocks * (uint64_t)(mbi_many_of(&plan)->threads / 32) >= mbi_scan_of(&plan)->tiles);
+      assert_true(mbi_scan_of(&plan)->blocks * (uint64_t)(mbi_many_of(&plan)->threads / 32) >=
+                  mbi_scan_of(&plan)->tiles);
     }
   }
   context->device.shared_bytes_per_block = 0;
@@ -105,7 +106,9 @@ static void room_for_the_cache(void **state) {
     assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
     block = mbi_many_of(&plan)->shared + 1024;
     blocks = (228u << 10) / block;
-    blocks = blocks < (unsigned)mbi_many_of(&plan)->resident ? blocks : (unsigned)mbi_many_of(&plan)->resident;
+    blocks = blocks < (unsigned)mbi_many_of(&plan)->resident
+                 ? blocks
+                 : (unsigned)mbi_many_of(&plan)->resident;
     assert_in_range(blocks, 1, 16);
     assert_true(blocks * block <= 160u << 10);
   }
@@ -146,11 +149,11 @@ static void sizes_refused(void **state) {
     plan.type = MERBIT_F32;
     plan.desc.vectors = 8;
     plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
-    plan.desc.sigma = wishes[i][0];
-    plan.desc.omega = wishes[i][1];
+    plan.tuning[MBI_KNOB_MANY_RUN] = wishes[i][0];
+    plan.tuning[MBI_KNOB_MANY_UNROLL] = wishes[i][1];
     plan.desc.block_threads = wishes[i][2];
     assert_int_equal(mbi_many_size(&plan), MERBIT_INVALID_ARGUMENT);
-    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "8 vectors take sigma 1 to 2");
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "8 vectors take run 1 to 2");
   }
   test_plan_clear(&plan);
   plan.context = context;
@@ -158,7 +161,7 @@ static void sizes_refused(void **state) {
   plan.device.nnz = (uint64_t)1 << 60;
   plan.desc.vectors = 8;
   plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
-  plan.desc.sigma = 1; /* runs, not rows */
+  plan.tuning[MBI_KNOB_MANY_RUN] = 1; /* runs, not rows */
   assert_int_equal(mbi_many_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "tiles for 8 vectors");
 }

@@ -45,8 +45,8 @@ static void chunks_of_the_path(void **state) {
     memset(&info, 0, sizeof info);
     mbi_merge_info(&plan, &info);
     assert_int_equal(info.tiles, sizes[i].chunks);
-    assert_int_equal(info.sigma, 8);
-    assert_int_equal(info.omega, mbi_merge_path_of(&plan)->rounds);
+    assert_int_equal(mbi_merge_path_of(&plan)->steps, 8);
+    assert_true(info.sigma == 0 && info.omega == 0);
     assert_int_equal(info.block_threads, 256);
   }
 }
@@ -72,7 +72,7 @@ static void chunks_of_a_block(void **state) {
     assert_true(mbi_merge_path_of(&plan)->chunks == sizes[i].chunks);
     assert_int_equal(mbi_merge_path_of(&plan)->rounds, sizes[i].rounds);
     assert_true(mbi_merge_path_of(&plan)->blocks == (uint64_t)sizes[i].blocks);
-    plan.desc.omega = 3;
+    plan.tuning[MBI_KNOB_MERGE_ROUNDS] = 3;
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_merge_path_of(&plan)->rounds, 3);
     assert_true(mbi_merge_path_of(&plan)->blocks == (sizes[i].chunks + 2) / 3);
@@ -87,9 +87,9 @@ static void shared_memory(void **state) {
     for (steps = 2; steps <= MBI_MERGE_STEPS; steps += 2) {
       merbit_plan plan;
       plan_of(&plan, MERBIT_F64, 10, 100);
-      plan.desc.sigma = steps;
+      plan.tuning[MBI_KNOB_MERGE_STEPS] = steps;
       plan.desc.block_threads = threads;
-      plan.desc.omega = MBI_MERGE_ROUNDS;
+      plan.tuning[MBI_KNOB_MERGE_ROUNDS] = MBI_MERGE_ROUNDS;
       assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
       assert_in_range(mbi_merge_path_of(&plan)->resident, 1, 16);
       for (adds = 0; adds < 2; adds++) {
@@ -103,13 +103,14 @@ static void too_many_chunks(void **state) {
   merbit_plan plan;
   (void)state;
   plan_of(&plan, MERBIT_F64, 1, TWO(31) * 63 - 63 - 1);
-  plan.desc.sigma = 2;
+  plan.tuning[MBI_KNOB_MERGE_STEPS] = 2;
   plan.desc.block_threads = 32;
   assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
   assert_true(mbi_merge_path_of(&plan)->chunks == INT32_MAX);
   plan.device.nnz++;
   assert_int_equal(mbi_merge_size(&plan), MERBIT_TOO_LARGE);
-  cpu_expect(context, MERBIT_TOO_LARGE, "raise plan_desc.sigma or block_threads");
+  cpu_expect(context, MERBIT_TOO_LARGE,
+             "raise steps in plan_desc.tuning, or plan_desc.block_threads");
   plan.desc.block_threads = 64;
   assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
 }

@@ -29,7 +29,8 @@ static void lanes_per_row(void **state) {
     assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_rows_of(&plan)->lanes, expected[i].lanes);
     assert_int_equal(mbi_rows_of(&plan)->unroll, expected[i].unroll);
-    assert_true(mbi_rows_of(&plan)->blocks == (expected[i].rows * (uint64_t)mbi_rows_of(&plan)->lanes + 255) / 256);
+    assert_true(mbi_rows_of(&plan)->blocks ==
+                (expected[i].rows * (uint64_t)mbi_rows_of(&plan)->lanes + 255) / 256);
   }
   plan_of(&plan, MERBIT_F64, 256 * (uint64_t)INT32_MAX, 5);
   assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
@@ -41,13 +42,13 @@ static void lanes_per_row(void **state) {
 /* Forms of lanes per row that no kernel is compiled for. */
 static void forms_that_nobody_makes(void **state) {
   static const struct {
-    int sigma, omega, threads;
+    int unroll, lanes, threads;
     const char *piece;
-  } bad[] = {{0, 3, 0, "omega is 3"},
-             {0, 64, 0, "omega is 64"},
-             {0, -1, 0, "omega is -1"},
-             {33, 0, 0, "sigma is 33"},
-             {-1, 0, 0, "sigma is -1"},
+  } bad[] = {{0, 3, 0, "lanes is 3"},
+             {0, 64, 0, "lanes is 64"},
+             {0, -1, 0, "lanes is -1"},
+             {33, 0, 0, "unroll is 33"},
+             {-1, 0, 0, "unroll is -1"},
              {0, 0, 31, "block_threads 31"},
              {0, 0, 1056, "block_threads 1056"},
              {0, 0, 33, "block_threads 33"}};
@@ -57,16 +58,16 @@ static void forms_that_nobody_makes(void **state) {
   (void)state;
   for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     plan_of(&plan, MERBIT_F32, 10, 1000);
-    plan.desc.sigma = bad[i].sigma;
-    plan.desc.omega = bad[i].omega;
+    plan.tuning[MBI_KNOB_ROWS_UNROLL] = bad[i].unroll;
+    plan.tuning[MBI_KNOB_ROWS_LANES] = bad[i].lanes;
     plan.desc.block_threads = bad[i].threads;
     assert_int_equal(mbi_rows_size(&plan), MERBIT_INVALID_ARGUMENT);
     cpu_expect(context, MERBIT_INVALID_ARGUMENT, bad[i].piece);
   }
   for (i = 0; i < sizeof good / sizeof good[0]; i++) {
     plan_of(&plan, MERBIT_F32, 10, 1000);
-    plan.desc.sigma = good[i][0];
-    plan.desc.omega = good[i][1];
+    plan.tuning[MBI_KNOB_ROWS_UNROLL] = good[i][0];
+    plan.tuning[MBI_KNOB_ROWS_LANES] = good[i][1];
     plan.desc.block_threads = good[i][2];
     assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
   }

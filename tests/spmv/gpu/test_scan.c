@@ -75,7 +75,8 @@ static void sizes_of_the_scan(void **state) {
     assert_true(mbi_scan_of(&plan)->tiles == INT32_MAX);
     plan.device.nnz++;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_TOO_LARGE);
-    cpu_expect(context, MERBIT_TOO_LARGE, "make 2147483648 tiles; raise plan_desc.sigma");
+    cpu_expect(context, MERBIT_TOO_LARGE,
+               "make 2147483648 tiles; raise steps in plan_desc.tuning");
     plan_of(&plan, MERBIT_F32, UINT32_MAX, 5);
     assert_int_equal(mbi_scan_create(&plan), MERBIT_TOO_LARGE);
     cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
@@ -121,7 +122,7 @@ static void patterns(void **state) {
     merbit_type type;
     uint64_t rows, nnz;
     mbi_value_form form;
-    int sigma, steps, pack, threads;
+    int wish, steps, pack, threads;
   } cases[] = {{MERBIT_F64, SMALL / 4, SMALL, MBI_VALUES_GENERAL, 0, 8, 4, 512},
                {MERBIT_F64, SMALL / 4 + 1, SMALL, MBI_VALUES_GENERAL, 0, 8, 2, 512},
                {MERBIT_F64, SMALL / 4 - 1, SMALL - 1, MBI_VALUES_GENERAL, 0, 8, 2, 256},
@@ -140,7 +141,7 @@ static void patterns(void **state) {
     plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
     plan.device.form = cases[i].form;
     plan.device.values = cases[i].form != MBI_VALUES_GENERAL ? 256 : 0;
-    plan.desc.sigma = cases[i].sigma;
+    plan.tuning[MBI_KNOB_SCAN_STEPS] = cases[i].wish;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
     assert_int_equal(mbi_scan_of(&plan)->pack, cases[i].pack);
@@ -163,7 +164,7 @@ static void patterns(void **state) {
 static void whole_rows_are_short(void **state) {
   static const struct {
     uint32_t longest;
-    int omega, threads, whole;
+    int wish, threads, whole;
   } cases[] = {{8192, 0, 0, 1}, {8193, 0, 0, 0}, {8193, 2, 0, 1}, {5, 1, 0, 0},
                {5, 2, 64, 1},   {5, 0, 32, 0},   {512, 0, 64, 1}, {513, 0, 64, 0}};
   size_t i;
@@ -172,26 +173,26 @@ static void whole_rows_are_short(void **state) {
     merbit_plan plan;
     plan_of(&plan, MERBIT_F64, 10, 100000);
     plan.nonempty.longest = cases[i].longest;
-    plan.desc.omega = cases[i].omega;
+    plan.tuning[MBI_KNOB_SCAN_WHOLE] = cases[i].wish;
     plan.desc.block_threads = cases[i].threads;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->whole, cases[i].whole);
   }
 }
 
-/* Of the packs of 16 bytes that a lane loads at once there are whole ones. For other forms, and
- * for blocks that are no whole warps, no kernel is compiled. */
+/* Refuses forms without a kernel: sigma must be a number of whole packs of 16 bytes, which a
+ * lane loads at once, and blocks must consist of whole warps. */
 static void forms_of_the_scan(void **state) {
   static const struct {
-    int sigma, omega, threads;
+    int steps, whole, threads;
     const char *piece;
-  } bad[] = {{6, 0, 0, "sigma is 6"},
-             {36, 0, 0, "sigma is 36"},
-             {-4, 0, 0, "sigma is -4"},
+  } bad[] = {{6, 0, 0, "steps is 6"},
+             {36, 0, 0, "steps is 36"},
+             {-4, 0, 0, "steps is -4"},
              {0, 0, 31, "block_threads is 31"},
-             {0, 3, 0, "omega is 3 and block_threads 128"},
-             {0, -1, 0, "omega is -1"},
-             {0, 2, 32, "omega is 2 and block_threads 32"},
+             {0, 3, 0, "whole is 3 and plan_desc.block_threads 128"},
+             {0, -1, 0, "whole is -1"},
+             {0, 2, 32, "whole is 2 and plan_desc.block_threads 32"},
              {0, 0, 1056, "block_threads is 1056"},
              {0, 0, 48, "block_threads is 48"}};
   static const int good[][3] = {{4, 0, 32}, {32, 1, 1024}, {4, 2, 96}};
@@ -204,7 +205,7 @@ static void forms_of_the_scan(void **state) {
       const int pack = single ? 4 : 2;
       const int good = steps >= 0 && steps <= 32 && steps % pack == 0; /* 0 is the default */
       plan_of(&plan, single ? MERBIT_F32 : MERBIT_F64, 10, 1000);
-      plan.desc.sigma = steps;
+      plan.tuning[MBI_KNOB_SCAN_STEPS] = steps;
       assert_int_equal(mbi_scan_size(&plan), good ? MERBIT_OK : MERBIT_INVALID_ARGUMENT);
       if (!good) {
         cpu_expect(context, MERBIT_INVALID_ARGUMENT,
@@ -215,16 +216,16 @@ static void forms_of_the_scan(void **state) {
   }
   for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     plan_of(&plan, MERBIT_F32, 10, 1000);
-    plan.desc.sigma = bad[i].sigma;
-    plan.desc.omega = bad[i].omega;
+    plan.tuning[MBI_KNOB_SCAN_STEPS] = bad[i].steps;
+    plan.tuning[MBI_KNOB_SCAN_WHOLE] = bad[i].whole;
     plan.desc.block_threads = bad[i].threads;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_INVALID_ARGUMENT);
     cpu_expect(context, MERBIT_INVALID_ARGUMENT, bad[i].piece);
   }
   for (i = 0; i < sizeof good / sizeof good[0]; i++) {
     plan_of(&plan, MERBIT_F32, 10, 1000);
-    plan.desc.sigma = good[i][0];
-    plan.desc.omega = good[i][1];
+    plan.tuning[MBI_KNOB_SCAN_STEPS] = good[i][0];
+    plan.tuning[MBI_KNOB_SCAN_WHOLE] = good[i][1];
     plan.desc.block_threads = good[i][2];
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
   }

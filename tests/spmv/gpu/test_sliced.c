@@ -44,7 +44,7 @@ static void slices_that_nobody_makes(void **state) {
     const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
     merbit_plan plan;
     plan_of(&plan, MERBIT_F32, 10, 1000);
-    plan.desc.sigma = values[0];
+    plan.tuning[MBI_KNOB_SLICED_UNROLL] = values[0];
     plan.desc.block_threads = values[1];
     assert_int_equal(mbi_sliced_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
     if (wrong) {
@@ -57,7 +57,7 @@ static void slices_that_nobody_makes(void **state) {
 static void slices_that_are_sorted(void **state) {
   static const struct {
     uint64_t nnz, slots;
-    int omega, sorted;
+    int unsorted, sorted;
   } cases[] = {{3200, 3200, 0, 0}, {3200, 3300, 0, 0}, {3200, 3301, 0, 1},
                {3200, 9999, 1, 0}, {3200, 9999, 2, 1}, {0, 0, 0, 0},
                {1, 32, 0, 1},      {31, 32, 0, 1},     {32, 32, 0, 0}};
@@ -68,7 +68,7 @@ static void slices_that_are_sorted(void **state) {
     merbit_plan plan;
     plan_of(&plan, MERBIT_F64, 100, cases[i].nnz);
     plan.nonempty.slots = cases[i].slots;
-    plan.desc.omega = cases[i].omega;
+    plan.tuning[MBI_KNOB_SLICED_UNSORTED] = cases[i].unsorted;
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_sliced_of(&plan)->sorted, cases[i].sorted);
     mbi_sliced_preamble(&plan, &preamble);

@@ -1,5 +1,5 @@
-/* The identities of support/identities.h on random vectors, for both CPU methods; and what their bits
- * depend on. */
+/* The identities of support/identities.h on random vectors, for both CPU methods; and what
+ * their bits depend on. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,8 @@
 #include "support/identities.h"
 #include "support/products.h"
 
-typedef struct method { /* how many pieces a matrix of any size is cut into; 0: the sequential loop */
+typedef struct method { /* how many pieces a matrix of any size is cut into; 0: the sequential
+                           loop */
   merbit_context *context;
   int tasks;
 } method;
@@ -74,7 +75,7 @@ static void identities_hold(void **state) {
   merbit_context_destroy(how.context);
 }
 
-/* ---- Which bits depend on what: the table in docs/repeatability.md ----------------------------- */
+/* ---- Which bits depend on what: the table in docs/repeatability.md ----------------------- */
 
 typedef struct repeated { /* a matrix large enough for four tasks, with vectors */
   test_matrix m;

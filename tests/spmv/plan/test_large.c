@@ -23,8 +23,7 @@ static int thorough(void) {
   return test_effort(!slow, 1);
 }
 
-/* ---- The search
- * ------------------------------------------------------------------------------------ */
+/* ---- The search -------------------------------------------------------------------------- */
 
 /* Row ends among the first `diagonal` steps, counted one by one. */
 static int64_t ends_before(const int64_t *row_ptr, int64_t rows, int base, int64_t diagonal) {
@@ -85,8 +84,7 @@ static void shares_beyond_32_bits(void **state) {
   }
 }
 
-/* ---- More nonzeros than 2^31
- * ------------------------------------------------------------------------ */
+/* ---- More nonzeros than 2^31 ------------------------------------------------------------- */
 
 enum { PERIOD = 4096, COLS = 700 };
 
@@ -136,7 +134,7 @@ static double long_x(int64_t column) {
   return (double)(column % 9 + 1);
 }
 
-/* What the first `count` entries add up to: whole periods, and the beginning of one. */
+/* Returns the sum of the first `count` entries: whole periods, and the beginning of one. */
 static double long_prefix(const long_matrix *m, int64_t count) {
   double period = 0, rest = 0;
   int64_t i;
@@ -213,8 +211,7 @@ static void products_of_many_nonzeros(void **state) {
   }
 }
 
-/* ---- More rows than 2^31
- * ------------------------------------------------------------------------------ */
+/* ---- More rows than 2^31 ----------------------------------------------------------------- */
 
 /* Nine entries, in the first rows and the last two; empty rows between. */
 static void fill_offsets(sparse_array *row_ptr, int64_t rows, int wide) {
@@ -284,8 +281,7 @@ static void products_of_many_rows(void **state) {
   sparse_free(&y);
 }
 
-/* ---- Around 2^24, where floats stop counting
- * ------------------------------------------------------------- */
+/* ---- Around 2^24, where floats stop counting --------------------------------------------- */
 
 static void products_around_2_24(void **state) {
   int64_t n, i;

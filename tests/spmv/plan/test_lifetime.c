@@ -1,4 +1,5 @@
-/* Plans and solvers made from the view of a merbit_matrix outlive the matrix, by every method of the CPU. */
+/* Plans and solvers made from the view of a merbit_matrix outlive the matrix, by every method
+ * of the CPU. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +60,8 @@ static void solvers_keep_the_matrix(void **state) {
   assert_int_equal(memory.live, 0);
 }
 
-/* Two plans from copies of one view, of which the last one frees the matrix, and with it the context. */
+/* Two plans from copies of one view, of which the last one frees the matrix, and with it the
+ * context. */
 static void the_last_owner_frees(void **state) {
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 2);

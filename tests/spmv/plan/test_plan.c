@@ -39,6 +39,7 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
   EXPECT(method, (merbit_method)(MERBIT_METHOD_SYMMETRIC + 1), MERBIT_INVALID_ARGUMENT,
          "method is 14");
+  EXPECT(method, (merbit_method)31, MERBIT_INVALID_ARGUMENT, "method is 31");
   EXPECT(block_rows, 3, MERBIT_INVALID_ARGUMENT, "block_rows is 3 and block_cols 0");
   EXPECT(block_cols, -1, MERBIT_INVALID_ARGUMENT, "block_rows is 0 and block_cols -1");
   EXPECT(method, (merbit_method)-1, MERBIT_INVALID_ARGUMENT, "method is -1");

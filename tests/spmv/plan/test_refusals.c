@@ -1,5 +1,5 @@
-/* The corners of plans and products on the CPU that a user meets seldom: NULL where there is nothing to
- * point to, wishes that only just fit, views of strange kinds. */
+/* The corners of plans and products on the CPU that a user meets seldom: NULL where there is
+ * nothing to point to, wishes that only just fit, views of strange kinds. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +137,8 @@ static void kinds_of_views(void **state) {
   merbit_context_destroy(context);
 }
 
-/* 32-bit indices into more rows than 32 bits count: none is out of range but those below the base. */
+/* 32-bit indices into more rows than 32 bits count: none is out of range but those below the
+ * base. */
 static void rows_beyond_their_indices(void **state) {
   static const int64_t more[] = {-2, 0, 1, 2, (int64_t)1 << 32};
   const int32_t columns[] = {1, 2, 1};

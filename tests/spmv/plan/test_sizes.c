@@ -184,7 +184,7 @@ static void shapes_that_are_refused(void **state) {
   merbit_context_destroy(context);
 }
 
-/* What merbit_plan_get_info says of plans that no machine holds. */
+/* merbit_plan_get_info gives the bytes of plans that no machine holds. */
 static void bytes_of_large_plans(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   merbit_plan plan;
@@ -201,6 +201,7 @@ static void bytes_of_large_plans(void **state) {
   assert_true(info.bytes_per_product ==
 TWO(45) + (TWO(33) + 1000) * 8);
   plan.side = MERBIT_SIDE_CPU;
+  plan.cpu = &mbi_merge_method;
   plan.csr.offset_type = MERBIT_INDEX_64;
   assert_int_equal(merbit_plan_get_info(&plan, &info), MERBIT_OK);
   assert_true(info.bytes_per_product ==

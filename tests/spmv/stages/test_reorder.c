@@ -17,7 +17,7 @@ static merbit_view view_of(void) {
   return merbit_csr(4, 4, 6, row_ptr, col_ind, values);
 }
 
-/* Of `bits` what products_form_of takes, then REFERENCE or, from base 1, SORTED. */
+/* Makes a form: the bits of products_form_of, then REFERENCE or, from base 1, SORTED. */
 static products_form form_of(int bits, merbit_reordering reordering) {
   products_form form = products_form_of(bits);
   form.plan.method = !(bits & 64) ? MERBIT_METHOD_AUTO

@@ -11,7 +11,7 @@
 #include "support/squares.h"
 #include "support/transposed.h"
 
-/* Of `bits` what products_form_of takes, then REFERENCE or, from base 1, SORTED; H. */
+/* Makes a form: the bits of products_form_of, then REFERENCE or, from base 1, SORTED; H. */
 static products_form form_of(int bits) {
   products_form form = products_form_of(bits);
   form.plan.method = !(bits & 64) ? MERBIT_METHOD_AUTO
@@ -168,7 +168,7 @@ static void expect(merbit_context *context, const merbit_view *view,
   cpu_expect(context, status, piece);
 }
 
-/* What is wrong is named as the user knows it. */
+/* Errors name rows and columns as the user knows them. */
 static void refused(void **state) {
   static const int32_t bad[] = {0, 7, 3};
   merbit_context *context = cpu_open(NULL, 1);

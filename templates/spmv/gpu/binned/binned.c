@@ -4,6 +4,7 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/gpu/binned/binned.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* BINNED on the host: builds the runs of nonzeros, launches the two phases and the fix-up.
  * spmv/gpu/binned/binned.cu describes the method. */
@@ -20,10 +21,10 @@ static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char 
                            MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-/* Uploads an array of the host. */
+/* Uploads a host array. */
 static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
                                      const char *what, mbi_devptr *target) {
-  MBI_TRY(mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target));
+  MBI_TRY(mbi_plan_allocate(plan, count * sizeof(uint32_t), what, target));
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
@@ -42,11 +43,12 @@ MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *g
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
       mbi_binned_sum_shared(plan, b->part_groups) > most ||
       mbi_binned_fill_shared(plan) > most) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " groups of products, %" PRIu64
-                    " of them in one part, are too many; lower plan_desc.omega or use another "
-                    "plan_desc.method",
-                    b->groups, b->part_groups);
+    return mbi_fail(
+        plan->context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " groups of products, %" PRIu64
+        " of them in one part, are too many; lower tiles in plan_desc.tuning or use another "
+        "plan_desc.method",
+        b->groups, b->part_groups);
   }
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
 }
@@ -73,9 +75,8 @@ static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups
   return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
 }
 
-/* Counts the runs, then places them in the order of phase 1. `groups` and `host` have space for
- * a word of each strip, and for one of each part and one more; `host` has space for the items
- * too. */
+/* Counts the runs and orders them for phase 1. `groups` and `host` have space for a word per
+ * strip, and for a word per part and one more; `host` also has space for the items. */
 static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -85,43 +86,28 @@ static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint
   mbk_binned_count_arguments count_arguments;
   mbk_binned_total_arguments total_arguments;
   mbk_binned_offsets_arguments offsets_arguments;
-  merbit_status status;
   count_arguments.col_ind = plan->device.col_ind;
   count_arguments.nnz = plan->device.nnz;
   count_arguments.strips = strips;
   count_arguments.runs = b->runs;
   count_arguments.part_groups = groups;
-  status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
-                             (b->strips + 1) * sizeof(uint32_t), &count_arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_parts(plan, host);
-  }
-  if (status == MERBIT_OK) {
-    total_arguments.runs = b->runs;
-    total_arguments.strips = strips;
-    total_arguments.parts = b->parts;
-    total_arguments.groups = groups;
-    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_binned_place_strips(plan, host, host + b->strips);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
-  }
+  MBI_TRY(mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
+                            (b->strips + 1) * sizeof(uint32_t), &count_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_parts(plan, host));
+  total_arguments.runs = b->runs;
+  total_arguments.strips = strips;
+  total_arguments.parts = b->parts;
+  total_arguments.groups = groups;
+  MBI_TRY(mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, &total_arguments));
+  MBI_TRY(mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t)));
+  MBI_TRY(mbi_binned_place_strips(plan, host, host + b->strips));
+  MBI_TRY(mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t)));
   offsets_arguments.runs = b->runs;
   offsets_arguments.strips = strips;
   offsets_arguments.parts = b->parts;
   offsets_arguments.strip_start = groups;
-  return status == MERBIT_OK
-             ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments)
-             : status;
+  return mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, &offsets_arguments);
 }
 
 /* Allocates the runs and their order. */
@@ -129,24 +115,20 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
-  /* One item for each strip and one for each full one; each of an item's groups holds a
-   * nonzero. */
+  /* There is at most one item per strip and one per full item, and each of an item's groups
+   * holds a nonzero. */
   const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
   mbi_devptr groups = 0;
   void *host = NULL;
-  merbit_status status =
-      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
-                                "the items of a plan", &host);
-  }
+  merbit_status status;
+  MBI_TRY(mbi_plan_allocate(plan, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs));
+  MBI_TRY(mbi_plan_allocate(plan, words * sizeof(uint32_t), "groups of runs", &groups));
+  status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
+                              "the items of a plan", &host);
   if (status == MERBIT_OK) {
     status = mbi_binned_place(plan, groups, (uint32_t *)host);
   }
-  mbi_device_release(context, groups);
+  mbi_plan_release(plan, groups);
   mbi_release(context, host);
   return status;
 }
@@ -154,12 +136,11 @@ static merbit_status mbi_binned_order(merbit_plan *plan) {
 /* Launches the kernel that copies the matrix into strips; with `again` only its values. */
 static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
   mbi_binned *b = mbi_binned_of(plan);
-  uint32_t strips = (uint32_t)b->strips;
   mbk_binned_fill_arguments arguments;
   arguments.col_ind = plan->device.col_ind;
   arguments.values = plan->device.values;
   arguments.nnz = plan->device.nnz;
-  arguments.strips = strips;
+  arguments.strips = (uint32_t)b->strips;
   arguments.runs = b->runs;
   arguments.part_start = b->part_start;
   arguments.strip_col = b->strip_col;
@@ -175,7 +156,7 @@ static merbit_status mbi_binned_refresh(merbit_plan *plan) {
   return mbi_binned_fill(plan, 1);
 }
 
-/* Stores the matrix in strips, in the order found before. */
+/* Stores the matrix in strips, in the order of the runs. */
 static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
@@ -183,23 +164,17 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   const uint64_t value_bytes = mbi_value_bytes(plan);
   const uint64_t places = mbi_scan_of(plan)->tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t streams =
+      slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
   mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
   const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
                             b->groups * sizeof(uint32_t), places};
-  merbit_status status =
-      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
-  /* The last tile's words are loaded, even those without a nonzero. */
-  if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
-  }
-  if (status == MERBIT_OK) {
-    const uint64_t streams =
-        slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
-    plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
-    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
-    status = mbi_binned_fill(plan, 0);
-  }
-  return status;
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the matrix in strips", 4, parts, bytes));
+  /* The last tile's words are all loaded, also those without a nonzero. */
+  MBI_TRY(mbi_device_zero(context, b->places + places - last, (size_t)last, NULL));
+  plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
+  plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
+  return mbi_binned_fill(plan, 0);
 }
 
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
@@ -222,17 +197,17 @@ MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
 
 static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
-  mbi_device_release(plan->context, b->runs);
-  mbi_device_release(plan->context, b->part_start);
-  mbi_device_release(plan->context, b->item_list);
-  mbi_device_release(plan->context, b->strip_col);
+  mbi_plan_release(plan, b->runs);
+  mbi_plan_release(plan, b->part_start);
+  mbi_plan_release(plan, b->item_list);
+  mbi_plan_release(plan, b->strip_col);
   mbi_scan_destroy(plan);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
 
-/* Returns the bytes of the tiles' carries, then of the products, which begin at a multiple of
- * 32 bytes. */
+/* Returns the bytes of a product's scratch: the tiles' carries, then the products, which begin
+ * at a multiple of 32 bytes. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
   return mbi_scan_carry_bytes(plan) + 32 + mbi_binned_of(plan)->groups * 32;
 }
@@ -249,7 +224,6 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_LAUNCH_PLAIN;
   mbk_binned_multiply_arguments multiply_arguments;
   mbk_binned_sum_arguments sum_arguments;
-  merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
@@ -263,12 +237,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   multiply_arguments.products = products;
   multiply_arguments.alpha = mbi_plan_scalar(plan, alpha);
   multiply_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+      (unsigned)mbi_binned_multiply_shared(plan), stream, &multiply_arguments, how));
   sum_arguments.part_start = b->part_start;
   sum_arguments.products = products;
   sum_arguments.places = b->places;
@@ -283,20 +254,16 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   sum_arguments.tiles = s->tiles;
   sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch_some(
+  MBI_TRY(mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how);
-  return status == MERBIT_OK
-             ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                     overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN)
-             : status;
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, &sum_arguments, how));
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                               overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)(mbi_binned_of(plan)->strip / 1024);
-  info->omega = mbi_binned_of(plan)->warp_tiles;
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
@@ -306,12 +273,21 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
                   "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
-                  " nonzeros, %.1f%% of the slots filled, %d threads",
-                  b->strips, b->strip, b->parts, b->part_nonzeros,
+                  " nonzeros, %d tiles a warp, %.1f%% of the slots filled, %d threads",
+                  b->strips, b->strip, b->parts, b->part_nonzeros, b->warp_tiles,
                   slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
                   mbi_scan_of(plan)->threads);
 }
 
+/* Returns the seconds of a product. Products are written and read; mixed reads and writes reach
+ * three quarters of the bandwidth. */
+MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
-    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
+    mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
+    MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL,
+    "strip tiles"};

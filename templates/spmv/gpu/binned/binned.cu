@@ -1,11 +1,11 @@
-// Binned product: y = alpha A x + beta y in two phases, each with its random accesses in shared
-// memory, for matrices whose gathers of x would miss the caches.
+// BINNED: y = alpha A x + beta y in two phases, for matrices whose gathers of x would miss the
+// caches. Both phases have their random accesses in shared memory.
 //
 // Data: a strip is MBK_STRIP consecutive columns. A part is MBK_PART_TILES tiles of consecutive
 // nonzeros. A run is the nonzeros of one part in one strip, padded to groups of MBK_GROUP slots
 // (32 bytes of products). Work: in phase 1 a block takes the runs of a strip, whose x is in
 // shared memory, and writes each group of products to its part. In phase 2 a block loads a
-// part's products into shared memory, where each nonzero knows its place, and adds them up by a
+// part's products into shared memory, where each nonzero has a place, and adds them up by a
 // segmented scan.
 //
 // Source: propagation blocking (Beamer, Asanovic, Patterson, IPDPS 2017) and the two-phase
@@ -32,7 +32,7 @@
 
 #define MBK_IN_FLIGHT 4 // packs that a thread has in flight
 
-// Only phase 2 knows rows.
+// Values stored per row are applied in phase 2, because phase 1 has no rows.
 #if MBK_BY_ROW
 #define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #else
@@ -41,15 +41,10 @@
 
 #include "spmv/gpu/binned/binned_arguments.cuh"
 
-// Phase 1: multiplies. Item i is the groups items[3 i + 1] to items[3 i + 2] of strip items[3
-// i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
+// Phase 1: multiplies. Item i consists of groups items[3 i + 1] to items[3 i + 2] of strip
+// items[3 i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_binned_multiply(const mbk_binned_multiply_arguments a) {
-  const mbk_u16 *strip_col = a.strip_col;
-  const MBK_VALUE *values = a.values;
-  const mbk_u32 *target = a.target;
-  const MBK_VECTOR *x = a.x;
-  MBK_COMPUTE *products = a.products;
+    mbk_binned_multiply(MBK_GRID_CONSTANT mbk_binned_multiply_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;
@@ -64,15 +59,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     return;
   }
   mbk_table_take(a.table, factor, MBK_THREADS);
-  strip_col += (mbk_u64)group * MBK_GROUP;
-  target += group;
+  const mbk_u16 *const strip_col = a.strip_col + (mbk_u64)group * MBK_GROUP;
+  const mbk_u32 *const target = a.target + group;
 #if !MBK_PATTERN
-  values += (mbk_u64)group * MBK_GROUP;
+  const MBK_VALUE *const values = a.values + (mbk_u64)group * MBK_GROUP;
 #endif
-  products += mbk_thread() % 2 * MBK_PACK;
-  x += first;
+  MBK_COMPUTE *const products = a.products + mbk_thread() % 2 * MBK_PACK;
   for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {
-    strip[i] = mbk_load_after_wait(x + i);
+    strip[i] = mbk_load_after_wait(a.x + first + i);
   }
   mbk_block_sync();
   for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {
@@ -99,7 +93,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #pragma unroll
         for (int j = 0; j < MBK_PACK; j++) {
 #if MBK_PATTERN
-          product.at[j] = MBK_BINNED_UNIT(values, strip[column[i].at[j]]);
+          product.at[j] = MBK_BINNED_UNIT(a.values, strip[column[i].at[j]]);
 #else
           product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);
 #endif
@@ -110,7 +104,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// Adds up a warp's tile, of which a lane has MBK_STEPS consecutive nonzeros, and commits the
+// Adds up a warp's tile, of which each lane has MBK_STEPS consecutive nonzeros, and writes the
 // rows that end in it. The first of them goes to firsts[tile] instead, and the carry-out to
 // tails[tile]. `sums` has space for the sum of each nonzero.
 MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
@@ -132,7 +126,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
     sum = MBK_ADD(sum, product[i]);
     if (ends >> i & 1) {
       if (at == ended - own) {
-        head = sum; // lanes before may hold a part of this row
+        head = sum; // earlier lanes may hold a part of this row
       } else {
         sums[at] = sum;
       }
@@ -140,7 +134,7 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
       sum = MBK_ZERO;
     }
   }
-  // Add up, for each lane, the open row's parts of the lanes before it.
+  // Add up, for each lane, the parts of the open row in the lanes before it.
   bool closed = own > 0;
 #pragma unroll
   for (int d = 1; d < 32; d <<= 1) {
@@ -194,12 +188,11 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
 }
 #endif
 
-// Phase 2: adds up; mbk_scan_fixup follows. Launch: one block per part. Shared:
+// Phase 2: adds up the products; mbk_scan_fixup follows. Launch: one block per part. Shared:
 // MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest
 // part].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_binned_sum(const mbk_binned_sum_arguments a) {
-  const MBK_COMPUTE *products = a.products;
+    mbk_binned_sum(MBK_GRID_CONSTANT mbk_binned_sum_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;
@@ -213,7 +206,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_STOP_HERE
   MBK_SCALARS_LOAD;
   if (alpha != (MBK_COMPUTE)0) {
-    products += (mbk_u64)from * MBK_GROUP;
+    const MBK_COMPUTE *const products = a.products + (mbk_u64)from * MBK_GROUP;
     for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {
       mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);
     }

@@ -4,14 +4,14 @@
 #include "spmv/gpu/binned/binned_arguments.cuh"
 #include "spmv/gpu/binned/build_arguments.cuh"
 
-/* The binned product: the scan's schedule, and the runs of nonzeros
+/* The state of BINNED: SCAN's schedule, and the runs of nonzeros
  * (spmv/gpu/binned/binned.cu). */
 typedef struct mbi_binned {
   mbi_scan_schedule scan;        /* first, so that mbi_scan_of finds it */
-  int warp_tiles;                /* tiles of a warp in a part */
-  uint64_t strip, part_nonzeros; /* columns; nonzeros */
+  int warp_tiles;                /* tiles per warp and part */
+  uint64_t strip, part_nonzeros; /* in columns; in nonzeros */
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups; /* groups of 32 bytes of products: in all, and of the largest
+  uint64_t groups, part_groups; /* groups of 32 bytes of products: in total, and in the largest
                                  * part */
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
@@ -19,9 +19,11 @@ typedef struct mbi_binned {
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM                                                                        \
-  4096u /* groups of an item of phase 1: enough to pay for its strip of                        \
-         * x */
+/* Groups of an item of phase 1: enough to pay for its strip of x. */
+#define MBI_BINNED_ITEM 4096u
+
+/* BINNED's knobs: columns of a strip, divided by 1024; tiles of a warp in a part. */
+enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan);
@@ -36,7 +38,7 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan);
 /* spmv/gpu/binned/binned.c */
 MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups);
 MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan);
-extern const mbi_cuda_method mbi_binned_method;
+MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/binned/binned.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/binned/binned.cu, for host and device.
 typedef struct mbk_binned_multiply_arguments {
   MBK_POINTER(const mbk_u32) items;
   MBK_POINTER(const mbk_u16) strip_col;

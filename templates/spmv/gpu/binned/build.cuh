@@ -1,6 +1,6 @@
-// Builds the runs of the binned product on the GPU. Included by spmv/gpu/binned/binned.cu.
-// runs[strip * parts + part] is first the number of groups of a run, then its first group in
-// the order of phase 1.
+// Builds the runs of the binned product on the GPU. spmv/gpu/binned/binned.cu includes this
+// file. runs[strip * parts + part] is first the number of groups of a run, then its first group
+// in the order of phase 1.
 #ifndef MBK_GROUP
 #error "include spmv/gpu/binned/binned.cu, which opens with the list of macros"
 #endif
@@ -50,7 +50,8 @@ MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *columns, mbk_u32 count, mbk_
 
 // Counts the groups of each run, and of each part in part_groups. Launch: one block per part.
 // Shared: mbk_u32[strips + 1].
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_binned_count(MBK_GRID_CONSTANT mbk_binned_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const counts = (mbk_u32 *)shared;
   mbk_u32 *const total = counts + a.strips;
@@ -73,7 +74,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_count(const mbk_binned_count
 }
 
 // Adds up the groups of each strip. Launch: one warp per strip, blocks of MBK_BUILD_THREADS.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_total(const mbk_binned_total_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_binned_total(MBK_GRID_CONSTANT mbk_binned_total_arguments a) {
   const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;
   mbk_u32 sum = 0;
   if (strip >= a.strips) {
@@ -90,10 +92,10 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_total(const mbk_binned_total
   }
 }
 
-// Turns the numbers of groups into first groups, starting from that of each strip. Launch: as
-// mbk_binned_total.
+// Turns the numbers of groups into the numbers of first groups, starting from that of each
+// strip. Launch: as mbk_binned_total.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
-    mbk_binned_offsets(const mbk_binned_offsets_arguments a) {
+    mbk_binned_offsets(MBK_GRID_CONSTANT mbk_binned_offsets_arguments a) {
   const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;
   if (strip >= a.strips) {
     return;
@@ -114,11 +116,12 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 }
 
-// Writes columns, values and targets for phase 1 and places for phase 2. With `again` it only
-// writes new values to the places. The part's columns are collected in shared memory, in the
-// order of its places, and stored by runs. Launch: one block per part. Shared:
-// mbk_u32[3][strips], then mbk_u16[MBK_GROUP] for each group of the largest part.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_arguments a) {
+// Writes columns, values and targets for phase 1, and places for phase 2. With `again` writes
+// only new values. The part's columns are collected in shared memory, in the order of its
+// places, and stored run by run. Launch: one block per part. Shared: mbk_u32[3][strips], then
+// mbk_u16[MBK_GROUP] for each group of the largest part.
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_binned_fill(MBK_GRID_CONSTANT mbk_binned_fill_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + a.strips,
                  *const run = start + a.strips, *const packs = run + a.strips;
@@ -128,7 +131,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_binned_fill(const mbk_binned_fill_a
   const mbk_u32 here = mbk_load(a.part_start + part);
   const mbk_u32 all = (mbk_load(a.part_start + part + 1) - here) * (MBK_GROUP / 2);
   for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {
-    packs[i] = 0; // padding: nobody reads these products
+    packs[i] = 0; // padding, whose products nobody uses
   }
   mbk_binned_histogram(a.col_ind + first, count, a.strips, used);
   if (mbk_thread() < 32) { // first groups within the part

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/binned/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/binned/build.cuh, for host and device.
 typedef struct mbk_binned_count_arguments {
   MBK_POINTER(const mbk_i32) col_ind;
   mbk_u64 nnz;

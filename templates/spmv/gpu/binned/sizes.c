@@ -14,8 +14,8 @@ MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
-#define MBI_BINNED_WIDE_SHARED                                                                 \
-  229376u /* bytes of shared memory that wide strips and parts need */
+/* Bytes of shared memory that wide strips and parts need. */
+#define MBI_BINNED_WIDE_SHARED 229376u
 
 MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
@@ -23,8 +23,8 @@ MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
 
 /* Chooses strips, parts and threads where the plan leaves them open. Two blocks per
  * multiprocessor hide each other's waits. One block with a strip and a part of twice the size
- * makes longer runs, if short ones would be mostly padding. A GPU with little shared memory per
- * block gets half. */
+ * makes longer runs; it is chosen if short runs would be mostly padding. A GPU with little
+ * shared memory per block gets half. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t limit = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -34,10 +34,10 @@ static void mbi_binned_defaults(merbit_plan *plan) {
   const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
   const int wide =
       !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
-  b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
-             : wide                ? 2 * strip
-                                   : strip;
-  b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
+  const int wish_strip = mbi_knob(plan, MBI_KNOB_BINNED_STRIP);
+  const int wish_tiles = mbi_knob(plan, MBI_KNOB_BINNED_TILES);
+  b->strip = wish_strip != 0 ? (uint64_t)wish_strip * 1024 : wide ? 2 * strip : strip;
+  b->warp_tiles = wish_tiles != 0 ? wish_tiles : (int)(16 / size);
   mbi_scan_of(plan)->pack = mbi_scan_widest(plan->type);
   mbi_scan_of(plan)->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
                                : wide                        ? 1024
@@ -58,14 +58,14 @@ MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t gr
          groups * 32;
 }
 
-/* Returns the bytes of shared memory that filling a part takes: three words for each strip, and
- * the part's columns. */
+/* Returns the bytes of shared memory for filling a part: three words per strip, and the part's
+ * columns. */
 MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
          mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -77,9 +77,10 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
       s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use 1 to 64, 1 to 8, and "
-        "a multiple of 32 up to 1024",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads);
+        "plan_desc.tuning: strip is %d, tiles %d and plan_desc.block_threads %d; use 1 to 64, "
+        "1 to 8, and a multiple of 32 up to 1024",
+        mbi_knob(plan, MBI_KNOB_BINNED_STRIP), mbi_knob(plan, MBI_KNOB_BINNED_TILES),
+        plan->desc.block_threads);
   }
   s->steps = MBI_BINNED_STEPS;
   s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
@@ -98,7 +99,7 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "a strip of %" PRIu64 " columns takes %" PRIu64
                     " bytes of shared memory, of which there are %" PRIu64
-                    "; lower plan_desc.sigma",
+                    "; lower strip in plan_desc.tuning",
                     b->strip, mbi_binned_multiply_shared(plan), limit);
   }
   mbi_scan_size_rows(plan);

@@ -6,8 +6,8 @@
 #include "spmv/gpu/bsr/bsr.h"
 #include "spmv/plan/plan.h"
 
-/* Block products on the host: builds the tiles of blocks, places new values, launches the
- * product and the fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
+/* BSR on the host: builds the tiles of blocks, places new values, launches the product and the
+ * fix-up. spmv/gpu/bsr/bsr.cu describes the method. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -59,11 +59,10 @@ static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const c
 /* Builds row_ends and slot_row. */
 static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   uint64_t slots = t->tiles * (uint64_t)t->slots;
   mbk_bsr_schedule_arguments arguments;
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.blocks = plan->device.nnz;
   arguments.words = t->words;
   arguments.slots = slots;
@@ -84,62 +83,51 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 }
 
 /* Uploads the masks of the blocks, unless they were made on the GPU, and turns them into masks
- * of lanes. Both stay: new values are placed by the first. */
+ * of lanes. Both are kept: new values are placed by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
-  const int upload = t->mask_words == 0;
   mbk_bsr_masks_arguments arguments;
-  merbit_status status =
-      upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
-             : MERBIT_OK;
-  if (status == MERBIT_OK && upload) {
-    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
+  if (t->mask_words == 0) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "masks of blocks", &t->mask_words));
+    MBI_TRY(mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
-  }
+  MBI_TRY(mbi_plan_allocate(plan, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks));
   arguments.mask_words = t->mask_words;
   arguments.blocks = plan->device.nnz;
   arguments.tiles = t->tiles;
   arguments.masks = t->masks;
-  return status != MERBIT_OK
-             ? status
-             : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
-                                    t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
+  return mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+                              t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order that products read. An array of the
- * plan's own is then released. */
+/* Copies the blocks in plan->device.values into the order in which products read them. Releases
+ * an array that the plan owns. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
-  uint64_t cols = (uint64_t)plan->bsr.view.cols;
   mbk_bsr_fill_arguments arguments;
-  merbit_status status;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
   arguments.mask_words = t->mask_words;
-  arguments.cols = cols;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
   arguments.packs = t->packs;
-  status =
-      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, &arguments);
-  if (status == MERBIT_OK) {
-    status = mbi_device_synchronize(context, NULL);
-  }
-  if (status == MERBIT_OK && csr->owns_values) {
-    mbi_device_release(context, csr->values);
+  MBI_TRY(mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16,
+                               &arguments));
+  MBI_TRY(mbi_device_synchronize(context, NULL));
+  if (csr->owns_values) {
+    mbi_plan_release(plan, csr->values);
     csr->values = 0;
     csr->owns_values = 0;
     csr->bytes -= entries * size;
   }
-  return status;
+  return MERBIT_OK;
 }
 
 /* Sets plan->device.values, borrowed or uploaded. */
@@ -152,8 +140,8 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (view->memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
-                            "blocks", csr, &csr->values, &csr->owns_values);
+    return mbi_array_upload(plan, view->values, entries * mbi_type_size(plan->type), "blocks",
+                            csr, &csr->values, &csr->owns_values);
   }
   if (!mbi_device_owns(context, view->values)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -167,17 +155,16 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 
 static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  merbit_context *context = plan->context;
   const uint64_t words = t->words * sizeof(uint32_t);
   const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  MBI_TRY(mbi_device_allocate(context, words, "ends of block rows", &t->row_ends));
-  MBI_TRY(mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row));
-  MBI_TRY(mbi_device_allocate(context, columns, "block columns", &t->columns));
+  MBI_TRY(mbi_plan_allocate(plan, words, "ends of block rows", &t->row_ends));
+  MBI_TRY(mbi_plan_allocate(plan, slots, "block rows of slots", &t->slot_row));
+  MBI_TRY(mbi_plan_allocate(plan, columns, "block columns", &t->columns));
   if (packs > 0) {
-    MBI_TRY(mbi_device_allocate(context, packs, "blocks of tiles", &t->packs));
+    MBI_TRY(mbi_plan_allocate(plan, packs, "blocks of tiles", &t->packs));
   }
   plan->schedule_bytes = words + slots + columns + packs + plan->nonempty.bytes;
   plan->stream_bytes = words + slots + columns + packs +
@@ -191,8 +178,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Makes the tiles of the blocks whose places are in plan->device, as a CSR. On failure the
- * caller runs mbi_bsr_destroy. */
+/* Builds the tiles of the blocks whose offsets and columns are in plan->device, as a CSR. On
+ * failure the caller runs mbi_bsr_destroy. */
 MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
@@ -213,12 +200,12 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
 
 MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  mbi_device_release(plan->context, t->row_ends);
-  mbi_device_release(plan->context, t->slot_row);
-  mbi_device_release(plan->context, t->columns);
-  mbi_device_release(plan->context, t->mask_words);
-  mbi_device_release(plan->context, t->masks);
-  mbi_device_release(plan->context, t->packs);
+  mbi_plan_release(plan, t->row_ends);
+  mbi_plan_release(plan, t->slot_row);
+  mbi_plan_release(plan, t->columns);
+  mbi_plan_release(plan, t->mask_words);
+  mbi_plan_release(plan, t->masks);
+  mbi_plan_release(plan, t->packs);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -233,7 +220,6 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                           void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const unsigned size = (unsigned)mbi_type_size(plan->type);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
   mbk_bsr_fixup_arguments arguments;
   arguments.slot_row = t->slot_row;
@@ -244,7 +230,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments.y = y;
   arguments.tiles = t->tiles;
   arguments.empty_rows = t->empty_rows;
-  arguments.rows = rows;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
@@ -259,10 +245,8 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
                                             const void *alpha, mbi_devptr x, const void *beta,
                                             mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
-  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   mbk_bsr_product_arguments arguments;
-  merbit_status status;
   arguments.row_ends = t->row_ends;
   arguments.slot_row = t->slot_row;
   arguments.row_id = plan->nonempty.row_id;
@@ -273,22 +257,19 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments.y = y;
   arguments.firsts = carries;
   arguments.tails = tails;
-  arguments.rows = rows;
-  arguments.cols = cols;
+  arguments.rows = (uint64_t)plan->bsr.view.rows;
+  arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.tiles = t->tiles;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
-                           t->threads, 0, stream, &arguments);
-  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
-                             : status;
+  MBI_TRY(mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
+                          t->threads, 0, stream, &arguments));
+  return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_bsr_tiles_of(plan)->slot_blocks;
-  info->omega = mbi_bsr_tiles_of(plan)->slots;
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
@@ -304,7 +285,3 @@ MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t si
                   t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "",
                   t->threads);
 }
-
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
-    sizeof(mbi_bsr_tiles), mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes,
-    mbi_bsr_multiply,      mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};

@@ -1,19 +1,20 @@
-// Blocks: y = alpha A x + beta y over dense blocks of one shape (BSR).
+// BSR: y = alpha A x + beta y over dense blocks of one shape.
 //
-// Data: a tile is MBK_SLOTS * MBK_SLOT_BLOCKS consecutive blocks; one bit per block says that
-// it ends its row of blocks. A copy of the entries lies in the order in which they are read:
-// tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows of blocks are
-// counted by their number among the non-empty rows: slot_row[s] is that of slot s's first
-// block; one word after the slots is the number of non-empty rows; then follows, for each tile,
+// Data: a tile is MBK_SLOTS * MBK_SLOT_BLOCKS consecutive blocks. A bit per block is 1 if the
+// block ends its row of blocks. A copy of the entries lies in the order in which they are read:
+// tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows of blocks have
+// numbers among the non-empty rows: slot_row[s] is the number of the row of slot s's first
+// block. One word after the slots is the number of non-empty rows. Then follows, for each tile,
 // the number of tiles before it in which its first row began, or MBK_OPEN.
 //
-// Work: a warp owns a strip of a tile. It is MBK_SLOTS slots of MBK_LANES lanes: one lane (or
-// MBK_SPLIT) for each row of a block. A slot takes consecutive blocks, MBK_TOGETHER at a time:
-// a group. Sums stay in registers; a segmented scan joins slots, a fix-up joins tiles.
+// Work: a warp owns a strip of a tile. It consists of MBK_SLOTS slots of MBK_LANES lanes, with
+// one lane (or MBK_SPLIT) for each row of a block. A slot takes consecutive blocks, in groups
+// of MBK_TOGETHER. Sums stay in registers; a segmented scan joins slots, and the fix-up joins
+// tiles.
 //
-// Source: equal numbers of blocks for every task and shapes as constants are from Chirila
+// Source: equal numbers of blocks for every task, and shapes as constants, are from Chirila
 // (Architectural-Aware Optimization of SpMV on GPUs, Bucharest 2025, chapters 6 and 8). The
-// layout, sums in registers and the fixed order are ours.
+// layout, sums in registers and the fixed order are new here.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
@@ -26,7 +27,7 @@
 #define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/shared/fixup.cuh"
 
-// Where a lane writes: entry `part` of each row of blocks, if any.
+// A lane's place in y: element `part` of each row of blocks, if the lane writes any.
 struct mbk_bsr_target {
   const mbk_u32 *row_id;
   MBK_VECTOR *y;
@@ -45,9 +46,9 @@ MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK
   }
 }
 
-// Multiplies one strip of a tile by its warp. Each lane adds up its row to each end of a row of
-// blocks; the first of these may have begun in slots before. The row of the tile's first block
-// goes to firsts, the carry-out to tails: mbk_bsr_fixup joins them.
+// Multiplies one strip of a tile. A whole warp calls it. Each lane adds up its row to each end
+// of a row of blocks; the first of these may have begun in earlier slots. The row of the tile's
+// first block goes to firsts, the carry-out to tails; mbk_bsr_fixup joins them.
 template <int neighbours>
 MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
                             const mbk_u32 *row_id, const mbk_i32 *columns,
@@ -133,9 +134,9 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
 
 #include "spmv/gpu/bsr/bsr_arguments.cuh"
 
-// The product; mbk_bsr_fixup follows. Launch: one warp per strip of a tile.
+// Computes the product; mbk_bsr_fixup follows. Launch: one warp per strip of a tile.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_bsr_product(const mbk_bsr_product_arguments a) {
+    mbk_bsr_product(MBK_GRID_CONSTANT mbk_bsr_product_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE
@@ -156,9 +157,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// Joins rows of blocks that cross tiles. Launch: MBK_FIXUP_THREADS rows of tiles per block; a
-// tile has MBK_BLOCK_ROWS. Shared: as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_bsr_fixup(const mbk_bsr_fixup_arguments a) {
+// Completes rows of blocks that cross tiles. Launch: MBK_FIXUP_THREADS rows of tiles per block;
+// a tile has MBK_BLOCK_ROWS of them. Shared: as mbk_fixup.
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+    mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,

@@ -6,14 +6,15 @@
 
 #define MBI_BSR_KERNELS 6
 
-/* Tiles of blocks: spmv/gpu/bsr/bsr.cu describes the layout. */
+/* The state of BSR: tiles of blocks. spmv/gpu/bsr/bsr.cu describes the layout. */
 typedef struct mbi_bsr_tiles {
   int block_rows, block_cols;
-  int edge;                  /* the last column of blocks reaches past the matrix */
+  int edge;                  /* 1: the last column of blocks extends beyond the matrix */
   int split, lane_cols;      /* lanes per row of a block, and the columns of each */
   int strips, lanes, slots;  /* strips of a block, lanes of a slot, slots of a warp */
-  int together, slot_blocks; /* blocks that a slot loads at once, and takes in a tile */
-  int shuffled;              /* lanes of a slot load x together and pass it on by shuffles */
+  int together, slot_blocks; /* blocks of a slot: those loaded at once, and those in a tile */
+  int shuffled;              /* 1: the lanes of a slot load x together and pass it on by
+                              * shuffles */
   int threads, resident;
   uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
   mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
@@ -22,6 +23,9 @@ typedef struct mbi_bsr_tiles {
 } mbi_bsr_tiles;
 
 #define MBI_BSR_BUILD_THREADS 256
+
+/* BSR's knobs: blocks of a slot in a tile; 1 if each lane loads x, 2 for shuffles of x. */
+enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan);
@@ -42,7 +46,6 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
                                             mbi_devptr y, void *stream);
 MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info);
 MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size);
-extern const mbi_cuda_method mbi_bsr_method;
 #endif /* MBI_SEPARATE */
 
 #endif

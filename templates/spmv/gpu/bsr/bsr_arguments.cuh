@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/bsr/bsr.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/bsr/bsr.cu, for host and device.
 typedef struct mbk_bsr_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
   MBK_POINTER(const mbk_i32) columns;

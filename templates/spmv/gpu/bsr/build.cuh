@@ -1,5 +1,5 @@
-// Builds the tiles of blocks on the GPU from the block rows, the block columns and the blocks
-// as given. Included by spmv/gpu/bsr/bsr.cu.
+// Builds the tiles of blocks on the GPU from the offsets and columns of the blocks and their
+// entries. spmv/gpu/bsr/bsr.cu includes this file.
 #ifndef MBK_TILE_BLOCKS
 #error "include spmv/gpu/bsr/tile.cuh before"
 #endif
@@ -11,7 +11,8 @@
 // Writes row_ends (word w has the bits of blocks 32 w to 32 w + 31; `words` words) and slot_row
 // (one word per slot, one more, then one per tile). Launch: one thread per word, for the longer
 // array.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_schedule(MBK_GRID_CONSTANT mbk_bsr_schedule_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   if (at < a.words) {
     const mbk_u64 first = 32 * at;
@@ -43,7 +44,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_schedule(const mbk_bsr_schedule
   }
 }
 
-// Entry `e` of the MBK_GROUP_ENTRIES of a lane's group.
+// The position of entry `e` of the MBK_GROUP_ENTRIES of a lane's group.
 struct mbk_bsr_entry {
   mbk_u64 block;
   mbk_u32 offset; // in the block as given
@@ -66,7 +67,8 @@ MBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group
 
 // Copies block columns into the order in which the product reads them. Launch: one thread per
 // place, padding included.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_columns(const mbk_bsr_columns_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_columns(MBK_GRID_CONSTANT mbk_bsr_columns_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   const mbk_u64 tile = at / MBK_TILE_BLOCKS;
   const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;
@@ -80,14 +82,16 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_columns(const mbk_bsr_columns_a
 }
 
 #if MBK_MASKED
-#define MBK_THERE(found)                                                                       \
-  (mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >>   \
+#define MBK_THERE(a, found)                                                                    \
+  (mbk_load((a).mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) +                       \
+            (found).offset / 64) >>                                                            \
        (found).offset % 64 &                                                                   \
    1)
 
 // Turns bits of a block's entries (whole words, in the order of its entries) into bits of
 // lanes. Launch: one thread per lane and group.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_masks(MBK_GRID_CONSTANT mbk_bsr_masks_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);
   const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);
@@ -99,18 +103,19 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_masks(const mbk_bsr_masks_argum
   for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {
     const mbk_bsr_entry found =
         mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);
-    if (found.block < a.blocks && found.inside && MBK_THERE(found)) {
+    if (found.block < a.blocks && found.inside && MBK_THERE(a, found)) {
       bits |= 1u << e;
     }
   }
   a.masks[at] = (MBK_MASK)bits;
 }
 #else
-#define MBK_THERE(found) true
+#define MBK_THERE(a, found) true
 #endif
 
 // Copies entries into packs of lanes; padding becomes zero. Launch: one thread per pack.
-MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
+    mbk_bsr_fill(MBK_GRID_CONSTANT mbk_bsr_fill_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
   const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);
   const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);
@@ -130,7 +135,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS) mbk_bsr_fill(const mbk_bsr_fill_argumen
       const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);
       there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;
     }
-    pack.at[k] = there && MBK_THERE(found)
+    pack.at[k] = there && MBK_THERE(a, found)
                      ? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)
                      : (MBK_VALUE)0;
   }

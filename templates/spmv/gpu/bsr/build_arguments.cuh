@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/bsr/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/bsr/build.cuh, for host and device.
 typedef struct mbk_bsr_schedule_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   mbk_u32 ranks;

@@ -15,9 +15,10 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
-#define MBI_BSR_GROUP_MOST 32 /* entries of a lane at most: bits of a mask */
+#define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
 
-/* Bytes of entries that a lane has in flight, and in a tile. Measured on an H200. */
+/* Bytes of entries that a lane has in flight, and that it has in a tile. Measured on an
+ * H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
 #endif
@@ -29,7 +30,7 @@ MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
-/* Returns the least power of two of blocks for which a lane's entries are whole packs. */
+/* Returns the least power of two of blocks for which a lane's entries fill whole packs. */
 static int mbi_bsr_least(int lane_cols, int pack) {
   int together = 1;
   while (together * lane_cols % pack != 0) {
@@ -54,7 +55,7 @@ static int mbi_bsr_split(int rows, int cols, int size) {
   return split;
 }
 
-/* Returns the neighbours of x that one load brings if x is aligned, as MBK_NEIGHBOURS. */
+/* Returns the elements of x that one load brings if x is aligned: MBK_NEIGHBOURS. */
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
          : t->lane_cols % (16 / size) != 0                                            ? 2
@@ -72,6 +73,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const merbit_view *view = &plan->bsr.view;
   const int size = (int)mbi_type_size(plan->type);
+  const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
   int group;
   t->block_rows = view->block_rows;
   t->block_cols = view->block_cols;
@@ -86,51 +88,55 @@ static void mbi_bsr_shape(merbit_plan *plan) {
          2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
     t->together *= 2;
   }
-  t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
+  t->shuffled = shuffle != 0 ? shuffle == 2 : mbi_bsr_shuffles(t, size);
   t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
   group = t->together * t->lane_cols * size;
   t->resident = (group < 96 ? 1024 : group < 160 ? 768 : 512) / t->threads;
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
-/* Sets the blocks per slot and tile. High blocks leave more in the carries, so their tiles are
- * longer; few blocks are dealt to more warps. */
+/* Sets the blocks per slot and tile. High blocks have longer tiles, because their carries are
+ * larger. If there are few blocks, tiles are shorter, so that more warps have work. */
 static void mbi_bsr_tile(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const int size = (int)mbi_type_size(plan->type);
   const int group = t->together * t->lane_cols * size;
+  const int wish = mbi_knob(plan, MBI_KNOB_BSR_BLOCKS);
   const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
   int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
   while (groups > 1 &&
          plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
     groups = mbi_ceiling(groups, 2);
   }
-  t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
+  t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty of the block rows. */
+/* Computes the sizes of the specialisation. plan->nonempty, of the block rows, must be set. */
 MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
+  const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
   uint64_t tile, warps;
   mbi_bsr_shape(plan);
   mbi_bsr_tile(plan);
   if (t->slot_blocks < 1 || t->slot_blocks > 4096 || t->slot_blocks % t->together != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d; blocks of %d x %d take multiples of %d up to 4096",
-                    t->slot_blocks, t->block_rows, t->block_cols, t->together);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: blocks is %d; blocks of %d x %d take multiples of %d up to "
+        "4096",
+        t->slot_blocks, t->block_rows, t->block_cols, t->together);
   }
   if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
                     t->threads);
   }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
-                    "each for itself%s",
-                    plan->desc.omega, t->block_rows, t->block_cols,
-                    t->split > 1 ? "" : ", 2 for shuffles");
+  if (shuffle < 0 || shuffle > 2 || (t->shuffled && t->split > 1)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: shuffle is %d; blocks of %d x %d take 1 for lanes that load x "
+        "each for itself%s",
+        shuffle, t->block_rows, t->block_cols, t->split > 1 ? "" : ", 2 for shuffles");
   }
   tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
   t->tiles = (plan->device.nnz + tile - 1) / tile;

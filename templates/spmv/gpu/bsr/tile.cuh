@@ -1,5 +1,5 @@
-// The shape of a tile of blocks, and what a lane multiplies in one. Included by
-// spmv/gpu/bsr/bsr.cu, which describes the layout.
+// The shape of a tile of blocks, and a lane's part of its products. spmv/gpu/bsr/bsr.cu
+// includes this file and describes the layout.
 #ifndef MBK_BLOCK_ROWS
 #error "define MBK_BLOCK_ROWS: rows of a block"
 #endif
@@ -68,7 +68,7 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-// The position of a lane. Lanes beyond the last slot do the work of the last slot again, and
+// The position of a lane. Lanes beyond the last slot repeat the work of the last slot, and
 // write nothing.
 struct mbk_bsr_place {
   mbk_u32 slot, lane; // lane: in its slot
@@ -157,8 +157,8 @@ MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk
 
 #endif
 
-// Neighbours of x that one load may bring if x is aligned: up to 16 bytes of a lane's columns,
-// the same in every block; one if cols may end within them.
+// The number of elements of x that one load may bring if x is aligned: up to 16 bytes of a
+// lane's columns, the same in every block; one if cols may end within them.
 #define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)
 #define MBK_NEIGHBOURS                                                                         \
   (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)

@@ -8,21 +8,21 @@
  *
  * Differences from the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
- * 256 bits and the values that exist, so that absent entries take no space and meet no x.
- * Duplicates all stay. Sparse blocks whose rows are nearly even are CSR too. A strip has an
- * even number of blocks, two at least, and the last may be an empty COO block: a warp takes two
- * at once, and visits every strip.
+ * 256 bits and the values that exist, so absent entries take no space and are not multiplied.
+ * All duplicates are kept. Sparse blocks whose rows have nearly equal lengths are CSR too. A
+ * strip has an even number of blocks, at least two, and the last may be an empty COO block: a
+ * warp takes two at once, and visits every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
- *   COO    a byte for each entry, row | column << 4, sorted by row; the values
+ *   COO    a byte per entry, row | column << 4, sorted by row; the values
  *   CSR    16 bytes, where each row begins; then as COO
- *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
- *          order of the bits */
+ *   dense  16 half words, one per column, with a bit for each row that has an entry; the
+ *          values in the order of the bits */
 
-/* Entries of a lane's row in CSR that take as long as 16 entries in COO. */
+/* The number of entries of a lane's row in CSR that take as long as 16 entries in COO. */
 #define MBI_CB_EVEN 8
-#define MBI_CB_CROWDED 255 /* entries at most of a block with duplicates */
+#define MBI_CB_CROWDED 255 /* the most entries of a block with duplicates */
 
 MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
@@ -46,7 +46,7 @@ MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   return (uint64_t)(mbi_row_start(from, last));
 }
 
-/* Returns the first strip of a task. Entries and rows are dealt evenly. */
+/* Returns the first strip of a task. Tasks have about equal numbers of entries and rows. */
 MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);

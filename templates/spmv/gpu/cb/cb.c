@@ -18,41 +18,45 @@ MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
 /* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
 
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
-  const merbit_plan_desc *desc = &plan->desc;
+  const double aggregate = plan->tuning[MBI_KNOB_CB_AGGREGATE];
+  const int coo_max = mbi_knob(plan, MBI_KNOB_CB_COO_MAX);
+  const int csr_max = mbi_knob(plan, MBI_KNOB_CB_CSR_MAX);
+  const int steps = mbi_knob(plan, MBI_KNOB_CB_STEPS);
   merbit_context *context = plan->context;
   mbi_cb *cb = mbi_cb_of(plan);
-  if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
-      desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
+  if (aggregate < 0.0 || aggregate > 1.0 || coo_max < 0 || coo_max > 257 || csr_max < 0 ||
+      csr_max > 256) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.cb_aggregate is %g, cb_coo_max %d and cb_csr_max %d; use up to "
+                    "plan_desc.tuning: aggregate is %g, coo_max %d and csr_max %d; use up to "
                     "1, 257 and 256, or 0 for 0.15, 32 and 128",
-                    desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
+                    aggregate, coo_max, csr_max);
   }
-  cb->threads = desc->block_threads != 0 ? desc->block_threads : 128;
+  cb->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
   if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
-      (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
+      (steps != 0 && (steps < MBI_CB_LEAST_LIMIT || steps > 65536))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
-                    "multiple of 32 up to 512",
-                    desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
+                    "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; use %d to "
+                    "65536, and a multiple of 32 up to 512",
+                    steps, cb->threads, MBI_CB_LEAST_LIMIT);
   }
-  options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
-  options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
-  options->weighed = desc->cb_coo_max == 0;
-  options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
-  options->steps = (uint64_t)desc->sigma;
+  options->aggregate = aggregate > 0.0 ? aggregate : 0.15;
+  options->coo_max = coo_max > 0 ? (uint64_t)coo_max : MBI_CB_SPARSE;
+  options->weighed = coo_max == 0;
+  options->csr_max = csr_max > 0 ? (uint64_t)csr_max : 128;
+  options->steps = (uint64_t)steps;
   options->processors = context->device.multiprocessors;
   return MERBIT_OK;
 }
 
-/* Returns 1 if the host arrays of the plan's CSR can be read. They can only while the plan is
+/* Returns 1 if the host arrays of the plan's CSR can be read. That is so only while the plan is
  * made for the first time, because the user's arrays may be gone later. */
 static int mbi_cb_reads_csr(const merbit_plan *plan) {
   return plan->csr.memory != MERBIT_MEMORY_DEVICE && plan->workspace == NULL;
 }
 
 /* Gets the plan's CSR on the host, with values as the plan stores them: the plan's own arrays
- * if they can be read, else copies. Call mbi_cb_host_release afterwards, on failure too. */
+ * if they can be read, else copies. The caller runs mbi_cb_host_release afterwards, on failure
+ * too. */
 static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
   const mbi_device_csr *csr = &plan->device;
   merbit_context *context = plan->context;
@@ -95,10 +99,11 @@ static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
 static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   mbi_cb_options options;
   merbit_view host;
-  merbit_status status = mbi_cb_options_take(plan, &options);
+  merbit_status status;
   memset(format, 0, sizeof *format);
-  if (status != MERBIT_OK || plan->device.rows == 0) {
-    return status;
+  MBI_TRY(mbi_cb_options_take(plan, &options));
+  if (plan->device.rows == 0) {
+    return MERBIT_OK;
   }
   status = mbi_cb_host_take(plan, &host);
   if (status == MERBIT_OK) {
@@ -112,36 +117,29 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
 /* Uploads an array of the format and counts it in plan->schedule_bytes. The data are followed
  * by padding that the kernel prefetches. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
-                                   const char *what, merbit_status status, mbi_devptr *target) {
+                                   const char *what, mbi_devptr *target) {
   const uint64_t padded = bytes + (target == &mbi_cb_of(plan)->data ? MBI_CB_AHEAD : 0);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, padded, what, target);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes += padded;
-    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
-  }
-  return status;
+  MBI_TRY(mbi_plan_allocate(plan, padded, what, target));
+  plan->schedule_bytes += padded;
+  return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
-  merbit_status status = MERBIT_OK;
-  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
-  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
-  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
-  status =
-      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
-  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
-                         &cb->task_target);
+  MBI_TRY(mbi_cb_upload(plan, f->words, blocks * 8, "blocks", &cb->words));
+  MBI_TRY(mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", &cb->first));
+  MBI_TRY(mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", &cb->data));
+  MBI_TRY(mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", &cb->task_block));
+  MBI_TRY(
+      mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", &cb->task_target));
   plan->stream_bytes =
       plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
   if (f->splits > 0) {
-    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
-                           &cb->split_strip);
-    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
-                           &cb->split_part);
+    MBI_TRY(mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts",
+                          &cb->split_strip));
+    MBI_TRY(mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips",
+                          &cb->split_part));
   }
   cb->aggregated = f->aggregated;
   cb->limit = f->limit;
@@ -151,7 +149,7 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
   cb->splits = f->splits;
   cb->data_bytes = f->data_bytes;
   memcpy(cb->forms, f->forms, sizeof cb->forms);
-  return status;
+  return MERBIT_OK;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -214,13 +212,13 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
 
 static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
-  mbi_device_release(plan->context, cb->words);
-  mbi_device_release(plan->context, cb->first);
-  mbi_device_release(plan->context, cb->data);
-  mbi_device_release(plan->context, cb->task_block);
-  mbi_device_release(plan->context, cb->task_target);
-  mbi_device_release(plan->context, cb->split_strip);
-  mbi_device_release(plan->context, cb->split_part);
+  mbi_plan_release(plan, cb->words);
+  mbi_plan_release(plan, cb->first);
+  mbi_plan_release(plan, cb->data);
+  mbi_plan_release(plan, cb->task_block);
+  mbi_plan_release(plan, cb->task_target);
+  mbi_plan_release(plan, cb->split_strip);
+  mbi_plan_release(plan, cb->split_part);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -255,7 +253,6 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   mbi_cb *cb = mbi_cb_of(plan);
   const uint64_t warps = (uint64_t)cb->threads / 32;
   mbk_cb_product_arguments arguments;
-  merbit_status status;
   arguments.task_block = cb->task_block;
   arguments.task_target = cb->task_target;
   arguments.words = cb->words;
@@ -270,20 +267,17 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments.tasks = cb->tasks;
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
-                           (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-                           (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
-                           stream, &arguments);
-  return status == MERBIT_OK && cb->splits > 0
-             ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
-             : status;
+  MBI_TRY(mbi_plan_launch(plan, cb->product, "mbk_cb_product",
+                          (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
+                          (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
+                          &arguments));
+  return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
+                        : MERBIT_OK;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = (int)mbi_cb_of(plan)->limit;
-  info->omega = 32;
   info->block_threads = mbi_cb_of(plan)->threads;
   info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
@@ -295,14 +289,24 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
   return snprintf(text, size,
                   "%" PRIu64 " COO, %" PRIu64 " CSR and %" PRIu64 " dense blocks of 16 x 16, "
-                  "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps, %" PRIu64
-                  " parts of %" PRIu64 " block rows, %d threads",
+                  "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps of up to %" PRIu64
+                  " steps, %" PRIu64 " parts of %" PRIu64 " block rows, %d threads",
                   cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
                   cb->aggregated ? "aggregated" : "as they are",
-                  (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits,
-                  cb->threads);
+                  (double)plan->schedule_bytes / csr, cb->tasks, cb->limit, cb->parts,
+                  cb->splits, cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
-    sizeof(mbi_cb),  mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes,
-    mbi_cb_multiply, mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb),
+                                                    mbi_cb_create,
+                                                    mbi_cb_destroy,
+                                                    mbi_cb_carry_bytes,
+                                                    mbi_cb_multiply,
+                                                    mbi_cb_info,
+                                                    mbi_cb_describe,
+                                                    mbi_cb_refresh,
+                                                    MBI_FORMS_CHEAP,
+                                                    NULL,
+                                                    0,
+                                                    NULL,
+                                                    "steps aggregate. coo_max csr_max"};

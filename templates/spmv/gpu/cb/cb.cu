@@ -3,11 +3,11 @@
 // Data: strips of 16 rows, in blocks of 16 columns, each stored as COO, CSR or dense, with its
 // indices and values together (spmv/gpu/cb/build.c describes the bytes). Work: a warp owns
 // whole strips and takes two blocks at a time, one for each half of its lanes. It keeps their
-// sums, so that nothing is added atomically and every row is committed once. x is loaded once
-// for each column of a block and passed on by shuffles.
+// sums, so that nothing is added by atomics and every row is written once. x is loaded once for
+// each column of a block and passed on by shuffles.
 //
 // Source: Cong, Sun, Chen, Xie, Liu, Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4; there blocks
-// are added atomically.
+// are added by atomics.
 #ifndef MBK_AGGREGATED
 #error "define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours"
 #endif
@@ -35,7 +35,7 @@
 #define MBK_PART 0x80000000u // in a target: the number of a part, not of a strip
 #define MBK_FIXUP_THREADS 512
 
-// Fields of a block's word.
+// The fields of a block's word.
 #define MBK_COUNT(word) ((mbk_u32)(word)&511u)
 #define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)
 #define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)
@@ -54,8 +54,8 @@ enum { MBK_COO, MBK_CSR, MBK_DENSE };
   (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))
 #endif
 
-// The head of a block's data, loaded while the blocks before are multiplied: the lane's column;
-// of CSR the start of its row, of dense a column's rows.
+// The head of a block's data, loaded while earlier blocks are multiplied: the lane's column; in
+// CSR the start of its row, in a dense block the rows of its column.
 struct mbk_cb_head {
   mbk_u32 column, index;
 };
@@ -132,7 +132,7 @@ MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *in
   }
 }
 
-// Multiplies a CSR block: a lane owns a row, whose first entry is `begin`.
+// Multiplies a CSR block. A lane owns a row, whose first entry is `begin`.
 MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,
                                   const MBK_VALUE *one, mbk_u32 begin, MBK_COMPUTE factor,
                                   MBK_COMPUTE sum) {
@@ -175,8 +175,8 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned c
   return sum;
 }
 
-// Multiplies a dense block: a lane owns a row. `rows` are the bits of the rows in the column of
-// the lane's number. Absent entries are not read.
+// Multiplies a dense block. A lane owns a row. `rows` has a bit for each row with an entry in
+// the column of the lane's number. Absent entries are not read.
 MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,
                                     mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {
   const mbk_u32 place = mbk_lane() % MBK_SIDE;
@@ -246,17 +246,15 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
   return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));
 }
 
-#include "spmv/gpu/cb/arguments.cuh"
+#include "spmv/gpu/cb/cb_arguments.cuh"
 
-// The product. A task is some whole strips, from number task_target[task] on, or a part of one
-// strip, whose sums go to carries. Each strip and part has an even number of blocks, of which
-// the last may be empty. words and first (the column of each block) are read four blocks ahead,
-// past the task's end too: both end with four empty blocks, and MBK_AHEAD bytes follow the
-// data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
+// Computes the product. A task is some whole strips, from number task_target[task] on, or a
+// part of one strip, whose sums go to carries. Each strip and part has an even number of
+// blocks, of which the last may be empty. words and first (the first column of each block) are
+// read four blocks ahead, also beyond the task's end: both end with four empty blocks, and
+// MBK_AHEAD bytes follow the data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_cb_product(const mbk_cb_product_arguments a) {
-  const mbk_u64 *words = a.words;
-  const mbk_u32 *first = a.first;
+    mbk_cb_product(MBK_GRID_CONSTANT mbk_cb_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;
@@ -272,8 +270,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u64 block = mbk_load(a.task_block + task);
   mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);
   mbk_u32 target = mbk_load(a.task_target + task);
-  words += block + half;
-  first += block + half;
+  const mbk_u64 *words = a.words + block + half;
+  const mbk_u32 *first = a.first + block + half;
   mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;
   mbk_u32 next_first = mbk_load(first + 2);
   for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {
@@ -313,10 +311,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   }
 }
 
-// The fix-up of strips that were cut into parts: adds their sums in the order of the parts,
-// dealt to 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:
+// Completes strips that were cut into parts: adds their sums in the order of the parts, divided
+// among 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS].
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_cb_fixup(const mbk_cb_fixup_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+    mbk_cb_fixup(MBK_GRID_CONSTANT mbk_cb_fixup_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

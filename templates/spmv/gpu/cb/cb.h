@@ -1,12 +1,12 @@
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
 #include "spmv/shared/shared.h"
-#include "spmv/gpu/cb/arguments.cuh"
+#include "spmv/gpu/cb/cb_arguments.cuh"
 
 /* CB-SpMV: blocks of 16 x 16. spmv/gpu/cb/cb.cu describes the method. */
 typedef struct mbi_cb {
   int threads, aggregated;
-  uint64_t limit; /* steps of a warp at most */
+  uint64_t limit; /* the most steps of a warp */
   uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
   mbi_devptr words, first, data; /* words and columns of the blocks, and their data */
   mbi_devptr task_block, task_target, split_strip, split_part;
@@ -15,21 +15,20 @@ typedef struct mbi_cb {
 
 enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_SIDE 16
-#define MBI_CB_SPARSE 32 /* entries below which a block is super-sparse */
+#define MBI_CB_SPARSE 32 /* a block with fewer entries is super-sparse */
 #define MBI_CB_PLACE 29  /* bits of an entry's place in its strip */
 /* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
- * offset of its data in units of 8 bytes. The steps are the kernel's: in COO the doublings
- * until a segmented scan of 16 spans the longest row, in CSR the longest row. Widths: 0,
- * columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
+ * offset of its data in units of 8 bytes. Steps are those of the kernel: in COO the doublings
+ * until a segmented scan of 16 spans the longest row, in CSR the length of the longest row.
+ * Widths: 0, columns are consecutive; 1 and 2, that many bytes; 3, four bytes. */
 #define MBI_CB_WORD(count, form, steps, width, offset)                                         \
   ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
    (uint64_t)(width) << 20 | (offset) / 8 << 22)
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-#define MBI_CB_SPARE                                                                           \
-  4                            /* empty blocks after the last one, because the kernel reads    \
-                                * ahead */
+/* Empty blocks after the last one, because the kernel reads ahead. */
+#define MBI_CB_SPARE 4
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;
   uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
@@ -44,11 +43,12 @@ typedef struct mbi_cb_strip { /* counts, then starts */
   uint64_t blocks, bytes, sparse;
 } mbi_cb_strip;
 typedef struct mbi_cb_options {
-  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
+  double aggregate;          /* the least share of super-sparse blocks for which columns are
+                              * aggregated */
   uint64_t coo_max, csr_max; /* fewer entries: COO; more than csr_max: dense */
   uint64_t steps;            /* of a warp; 0: computed from the size and the GPU */
   int processors;            /* multiprocessors of the GPU */
-  int weighed;               /* below coo_max, CSR if COO would take longer */
+  int weighed;               /* 1: below coo_max a block is CSR if COO would take longer */
 } mbi_cb_options;
 typedef struct mbi_cb_build {
   const merbit_view *from; /* host CSR, 32-bit columns */
@@ -72,16 +72,20 @@ typedef struct mbi_cb_cursor {
   uint64_t from, to; /* the block's keys */
 } mbi_cb_cursor;
 
-/* How strips are dealt to warps, in place of the paper's priority queue (section 3.4), which
- * scatters neighbours over the GPU. Strips go to warps in their order, as many to each as keep
- * it within `limit` steps, or one strip of up to `cut` steps; a longer strip is cut into parts,
- * a warp each. The GPU deals thread blocks to free multiprocessors, which is list scheduling:
- * the last one ends within the mean load plus one thread block's, the bound of the queue too
- * (Graham, SIAM J. Appl. Math. 17, 1969). */
+/* How strips are assigned to warps, in place of the paper's priority queue (section 3.4), which
+ * scatters neighbours over the GPU. Strips go to warps in their order: each warp takes as many
+ * as keep it within `limit` steps, or one strip of up to `cut` steps. A longer strip is cut
+ * into parts, one per warp. The GPU assigns thread blocks to free multiprocessors, which is
+ * list scheduling: the last one ends within the mean load plus one thread block's, which is
+ * also the bound of the queue (Graham, SIAM J. Appl. Math. 17, 1969). */
 #define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
 #define MBI_CB_LEAST_LIMIT 20
 
 #define MBI_CB_FIXUP_THREADS 512
+
+/* CB's knobs: steps of a warp at most, about 32 nonzeros each; and the limits of
+ * mbi_cb_options. */
+enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_CB_CSR_MAX };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan);
@@ -109,7 +113,6 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 /* spmv/gpu/cb/cb.c */
 MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options);
 MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble);
-extern const mbi_cuda_method mbi_cb_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -2,7 +2,7 @@
 #include "matrix/matrix.h"
 #include "spmv/gpu/cb/cb.h"
 
-/* Fills CB-SpMV's blocks and deals the strips to warps. spmv/gpu/cb/build.c describes the
+/* Fills CB-SpMV's blocks and assigns the strips to warps. spmv/gpu/cb/build.c describes the
  * storage. */
 
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
@@ -132,10 +132,10 @@ static void mbi_cb_fill_task(void *argument, int task) {
 
 /* ---- Balance ----------------------------------------------------------------------------- */
 
-/* Parts of a strip at most: the fix-up adds them one after the other. */
+/* The most parts of a strip: the fix-up adds them up one after the other. */
 #define MBI_CB_MOST_PARTS 8192
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 32 /* below this, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* a shorter part costs more in the fix-up than it gains */
 
 /* Returns the steps of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
@@ -220,7 +220,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   }
 }
 
-/* ---- The whole --------------------------------------------------------------------------- */
+/* ---- All steps --------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
@@ -231,12 +231,6 @@ MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) 
   mbi_release(context, f->split_strip);
   mbi_release(context, f->split_part);
   memset(f, 0, sizeof *f);
-}
-
-static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_t size,
-                                  const char *what, merbit_status status, void **array) {
-  return status == MERBIT_OK ? mbi_allocate_array(context, (int64_t)count, size, what, array)
-                             : status;
 }
 
 /* Fails if numbers of strips and parts exceed 31 bits, or places in a strip 29. */
@@ -256,48 +250,41 @@ MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi
 }
 
 static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
-  merbit_status status = mbi_cb_check_sizes(context, b);
-  void *keys = NULL, *spare = NULL, *strips = NULL;
-  const uint64_t nnz = (uint64_t)b->from->nnz;
-  status = mbi_cb_array(context, nnz, sizeof *b->keys, "keys of nonzeros", status, &keys);
-  status = mbi_cb_array(context, nnz, sizeof *b->spare, "keys being sorted", status, &spare);
-  status = mbi_cb_array(context, 2 * b->strips, sizeof *b->strip[0], "strips of 16 rows",
-                        status, &strips);
-  b->keys = (uint64_t *)keys;
-  b->spare = (uint64_t *)spare;
-  b->strip[0] = (mbi_cb_strip *)strips;
-  b->strip[1] = b->strip[0] + (status == MERBIT_OK ? b->strips : 0);
-  if (status == MERBIT_OK) {
-    mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
-    mbi_cb_place(b);
-  }
-  return status;
+  const int64_t nnz = b->from->nnz;
+  void *memory = NULL;
+  MBI_TRY(mbi_cb_check_sizes(context, b));
+  MBI_TRY(mbi_allocate_array(context, nnz, sizeof *b->keys, "keys of nonzeros", &memory));
+  b->keys = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, nnz, sizeof *b->spare, "keys being sorted", &memory));
+  b->spare = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)(2 * b->strips), sizeof *b->strip[0],
+                             "strips of 16 rows", &memory));
+  b->strip[0] = (mbi_cb_strip *)memory;
+  b->strip[1] = b->strip[0] + b->strips;
+  mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
+  mbi_cb_place(b);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
-  void *words = NULL, *first = NULL, *data = NULL;
-  merbit_status status = MERBIT_OK;
-  status =
-      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 8, "words of blocks", status, &words);
-  status =
-      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 4, "columns of blocks", status, &first);
-  status = mbi_cb_array(context, f->data_bytes, 1, "data of blocks", status, &data);
-  f->words = (uint64_t *)words;
-  f->first = (uint32_t *)first;
-  f->data = (unsigned char *)data;
-  if (status == MERBIT_OK) {
-    memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
-    memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
-    mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
-  }
-  return status;
+  const int64_t blocks = (int64_t)(f->blocks + MBI_CB_SPARE);
+  void *memory = NULL;
+  MBI_TRY(mbi_allocate_array(context, blocks, 8, "words of blocks", &memory));
+  f->words = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, blocks, 4, "columns of blocks", &memory));
+  f->first = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->data_bytes, 1, "data of blocks", &memory));
+  f->data = (unsigned char *)memory;
+  memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
+  memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
+  mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
-  void *task_block = NULL, *task_target = NULL, *split_strip = NULL, *split_part = NULL;
-  merbit_status status = MERBIT_OK;
+  void *memory = NULL;
   mbi_cb_survey(f, b->options);
   mbi_cb_deal(f, b->strips, 0);
   if (f->parts >= MBI_CB_PART) {
@@ -307,21 +294,26 @@ static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
         " parts of strips are too many for MERBIT_METHOD_CB; use another plan_desc.method",
         f->parts);
   }
-  status = mbi_cb_array(context, f->tasks + 1, 8, "tasks", status, &task_block);
-  status = mbi_cb_array(context, f->tasks, 4, "targets of tasks", status, &task_target);
-  status = mbi_cb_array(context, f->splits, 4, "strips in parts", status, &split_strip);
-  status = mbi_cb_array(context, f->splits + 1, 4, "parts of strips", status, &split_part);
-  f->task_block = (uint64_t *)task_block;
-  f->task_target = (uint32_t *)task_target;
-  f->split_strip = (uint32_t *)split_strip;
-  f->split_part = (uint32_t *)split_part;
-  if (status == MERBIT_OK) {
-    mbi_cb_deal(f, b->strips, 1);
-  }
-  return status;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->tasks + 1, 8, "tasks", &memory));
+  f->task_block = (uint64_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->tasks, 4, "targets of tasks", &memory));
+  f->task_target = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->splits, 4, "strips in parts", &memory));
+  f->split_strip = (uint32_t *)memory;
+  MBI_TRY(mbi_allocate_array(context, (int64_t)f->splits + 1, 4, "parts of strips", &memory));
+  f->split_part = (uint32_t *)memory;
+  mbi_cb_deal(f, b->strips, 1);
+  return MERBIT_OK;
 }
 
-/* Encodes `from`. The bytes are the same for any number of threads. `values` are as the plan
+/* Fills b->format. The caller releases the arrays of `b`. */
+static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *b) {
+  MBI_TRY(mbi_cb_count(context, b));
+  MBI_TRY(mbi_cb_fill(context, b));
+  return mbi_cb_balance(context, b);
+}
+
+/* Encodes `from`. The bytes do not depend on the number of threads. `values` are as the plan
  * stores them, of `value_bytes` each, 0 for a pattern. The caller runs mbi_cb_format_free, on
  * failure too. */
 MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
@@ -340,13 +332,7 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
   b.strips = ((uint64_t)from->rows + MBI_CB_SIDE - 1) / MBI_CB_SIDE;
   b.tasks = mbi_share_tasks(context, from->rows + 8 * from->nnz);
   b.format = format;
-  status = mbi_cb_count(context, &b);
-  if (status == MERBIT_OK) {
-    status = mbi_cb_fill(context, &b);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_cb_balance(context, &b);
-  }
+  status = mbi_cb_build_format(context, &b);
   mbi_release(context, b.keys);
   mbi_release(context, b.spare);
   mbi_release(context, b.strip[0]);

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/hubs/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/hubs/build.cuh, for host and device.
 typedef struct mbk_hubs_assign_arguments {
   MBK_POINTER(const mbk_u32) counts;
   mbk_u64 cols;

@@ -5,6 +5,7 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/gpu/hubs/hubs.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* HUBS on the host: finds the hubs, encodes the columns, launches the product.
  * spmv/gpu/hubs/hubs.cu describes the method. */
@@ -17,12 +18,12 @@ MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
 }
 
 #define MBI_HUBS_THREADS 1024
-#define MBI_HUBS_KILOBYTES                                                                     \
-  160 /* kilobytes of x in shared memory; the rest of it serves as L1 */
+/* Kilobytes of x in shared memory; the rest of it serves as L1. */
+#define MBI_HUBS_KILOBYTES 160
 
 MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
-  const uint64_t bytes =
-      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_KILOBYTES);
+  const int wish = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
+  const uint64_t bytes = 1024 * (uint64_t)(wish != 0 ? wish : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   const uint64_t old =
       (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
@@ -30,30 +31,32 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
+  const int steps = mbi_knob(plan, MBI_KNOB_HUBS_STEPS);
+  const int kilobytes = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
   s->pack = mbi_scan_widest(plan->type);
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 8 : 4;
+  s->steps = steps != 0 ? steps : plan->type == MERBIT_F32 ? 8 : 4;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
   h->capacity = mbi_hubs_capacity(plan);
-  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+  if (kilobytes < 0 || kilobytes > 224 || s->steps < 1 || s->steps > 32 ||
       s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
       s->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
-        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
-        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
-        MBI_HUBS_THREADS);
+        "plan_desc.tuning: steps is %d, kilobytes %d and plan_desc.block_threads %d; use a "
+        "multiple of %d up to 32, up to 224 kilobytes of hubs, and a multiple of 32 up to %d",
+        steps, kilobytes, plan->desc.block_threads, s->pack, MBI_HUBS_THREADS);
   }
   s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
   if (s->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    "%" PRIu64 " nonzeros make %" PRIu64
+                    " tiles; raise steps in plan_desc.tuning",
                     plan->device.nnz, s->tiles);
   }
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
@@ -100,40 +103,34 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   uint32_t least = plan->nonempty.hub_least, room = (uint32_t)h->capacity;
-  /* Codes overwrite the counts, and the number of hubs the first bin after them: an allocation
-   * would cost as much as a product. */
+  /* The codes overwrite the counts, and the number of hubs overwrites the first bin after them:
+   * an allocation would take as long as a product. */
   mbi_devptr code = plan->nonempty.column_counts;
   mbi_devptr taken = code + plan->device.cols * sizeof(int32_t);
   mbk_hubs_assign_arguments assign_arguments;
   mbk_hubs_encode_arguments encode_arguments;
-  merbit_status status = mbi_device_zero(context, taken, sizeof h->count, NULL);
   plan->nonempty.columns_coded = 1;
-  if (status == MERBIT_OK) {
-    assign_arguments.counts = plan->nonempty.column_counts;
-    assign_arguments.cols = plan->device.cols;
-    assign_arguments.least = least;
-    assign_arguments.room = room;
-    assign_arguments.code = code;
-    assign_arguments.hub_col = h->hub_col;
-    assign_arguments.taken = taken;
-    status = mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
-                               (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL,
-                               &assign_arguments);
-  }
-  if (status == MERBIT_OK) {
-    encode_arguments.col_ind = plan->device.col_ind;
-    encode_arguments.nnz = plan->device.nnz;
-    encode_arguments.code = code;
-    encode_arguments.codes = h->codes;
-    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
-                               mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
-                               &encode_arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
-    h->count = h->count < room ? h->count : room;
-  }
-  return status;
+  MBI_TRY(mbi_device_zero(context, taken, sizeof h->count, NULL));
+  assign_arguments.counts = plan->nonempty.column_counts;
+  assign_arguments.cols = plan->device.cols;
+  assign_arguments.least = least;
+  assign_arguments.room = room;
+  assign_arguments.code = code;
+  assign_arguments.hub_col = h->hub_col;
+  assign_arguments.taken = taken;
+  MBI_TRY(mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+                            (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL,
+                            &assign_arguments));
+  encode_arguments.col_ind = plan->device.col_ind;
+  encode_arguments.nnz = plan->device.nnz;
+  encode_arguments.code = code;
+  encode_arguments.codes = h->codes;
+  MBI_TRY(mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
+                            mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
+                            &encode_arguments));
+  MBI_TRY(mbi_device_download(context, &h->count, taken, sizeof h->count));
+  h->count = h->count < room ? h->count : room;
+  return MERBIT_OK;
 }
 
 MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
@@ -152,7 +149,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
     const uint64_t bytes[] = {codes, h->capacity * sizeof(uint32_t)};
-    MBI_TRY(mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "columns by codes", 2, parts, bytes));
   }
   if (plan->device.nnz > 0) {
     MBI_TRY(mbi_hubs_encode(plan));
@@ -163,7 +160,7 @@ MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
 }
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_hubs_of(plan)->codes);
+  mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
 
@@ -175,7 +172,6 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbk_hubs_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
   if (s->blocks > 0) {
     arguments.row_ends = s->row_ends;
     arguments.tile_row = s->tile_row;
@@ -193,21 +189,15 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
-                             adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
-                             s->threads, mbi_hubs_shared(plan, adds), stream, &arguments);
+    MBI_TRY(mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
+                            adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
+                            s->threads, mbi_hubs_shared(plan, adds), stream, &arguments));
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                                     mbi_plan_start(plan, s->blocks > 0))
-                             : status;
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                               mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
-
-MBI_INTERNAL void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
-  mbi_scan_info(plan, info);
-  info->omega = (int)(mbi_hubs_of(plan)->capacity * mbi_type_size(plan->type) / 1024);
-}
 
 static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size,
@@ -219,6 +209,18 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   mbi_scan_of(plan)->threads);
 }
 
+/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
+ * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
+MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
+             ? t.vectors + t.stream +
+                   t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
+             : HUGE_VAL;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
-    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,  mbi_scan_carry_bytes,
-    mbi_hubs_multiply, mbi_hubs_info,   mbi_hubs_describe, NULL};
+    sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
+    mbi_hubs_multiply, mbi_scan_info,   mbi_hubs_describe,  NULL,
+    MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL,
+    "steps kilobytes"};

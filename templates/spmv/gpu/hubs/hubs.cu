@@ -1,12 +1,13 @@
-// Register scan with hubs: y = alpha A x + beta y. The entries of x that most nonzeros read,
-// the hubs, are kept in shared memory.
+// HUBS: SCAN with hubs, y = alpha A x + beta y. The hubs, which are the elements of x that most
+// nonzeros read, are kept in shared memory.
 //
-// Data: the tiles and schedule of spmv/gpu/scan/scan.cu, with codes in place of columns: a code
+// Data: the tiles and schedule of spmv/gpu/scan/scan.cu, with codes in place of columns. A code
 // is a column, or ~h for hub number h. Work: thread blocks stay resident and take tile after
 // tile, a warp each, so that a block loads the hubs once.
 //
 // Source: splitting a matrix at its fullest columns is common (degree sorting, Beamer et al.,
-// PACT 2012). One pass over codes, so that both kinds of gather overlap in every warp, is ours.
+// PACT 2012). A single pass over codes, in which both kinds of gather overlap in every warp, is
+// new here.
 #ifndef MBK_HUBS
 #error "define MBK_HUBS: the number of hubs that fit in shared memory"
 #endif
@@ -31,7 +32,8 @@ MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 cod
 
 #include "spmv/gpu/hubs/build.cuh"
 
-// Multiplies a block's tiles. With `adds` the old y is read. Without, beta must be zero.
+// Multiplies a block's tiles and writes their rows. With `adds` the old y is read. Without
+// `adds`, beta must be zero.
 template <bool adds>
 MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_u32 *row_id, const mbk_i32 *codes,
@@ -59,10 +61,10 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 
 #include "spmv/gpu/hubs/hubs_arguments.cuh"
 
-// The product for beta = 0; mbk_scan_fixup follows. Launch: at most as many blocks as are
-// resident at once. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
+// Computes the product for beta = 0; mbk_scan_fixup follows. Launch: at most as many blocks as
+// are resident at once. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_hubs_product(const mbk_hubs_product_arguments a) {
+    mbk_hubs_product(MBK_GRID_CONSTANT mbk_hubs_product_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
@@ -74,9 +76,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                       MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);
 }
 
-// As mbk_hubs_product, for any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS + MBK_THREADS].
+// Computes the product for any beta. Launch: as mbk_hubs_product. Shared: MBK_VECTOR[MBK_TABLE
+// + MBK_HUBS + MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_hubs_sum(const mbk_hubs_product_arguments a) {
+    mbk_hubs_sum(MBK_GRID_CONSTANT mbk_hubs_product_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();

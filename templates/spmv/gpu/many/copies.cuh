@@ -1,5 +1,5 @@
-// Copies of X and Y by rows, for vectors in column order. Included by spmv/gpu/many/many.cu and
-// spmv/gpu/many/rows.cu.
+// Copies of X and Y by rows, for vectors in column order. spmv/gpu/many/many.cu and
+// spmv/gpu/many/rows.cu include this file.
 #ifndef MBK_CHUNKS
 #error "include spmv/gpu/many/lane.cuh before"
 #endif
@@ -8,7 +8,7 @@
 
 #if MBK_COLUMNS
 // Copies X to rows of MBK_WIDTH elements; padding is zero. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const mbk_many_collect_arguments a) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_GRID_CONSTANT mbk_many_collect_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   mbk_await();
@@ -30,8 +30,9 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const mbk_many_collect_arguments a) 
   }
 }
 
-// Commits the sums of all rows to Y, column by column. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const mbk_many_spread_arguments a) {
+// Writes all rows of Y, column by column, from the copy by rows. Launch: any grid of 256
+// threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_GRID_CONSTANT mbk_many_spread_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/many/copies.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/many/copies.cuh, for host and device.
 typedef struct mbk_many_collect_arguments {
   MBK_POINTER(const MBK_VECTOR) x;
   mbk_u64 ldx, cols;

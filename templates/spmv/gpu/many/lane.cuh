@@ -1,8 +1,8 @@
-// What the programs of several vectors share: a lane's part of rows of X and Y, and the commit
-// of rows. Included by spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu.
+// A lane's part of rows of X and Y, and the functions that write rows. spmv/gpu/many/many.cu
+// and spmv/gpu/many/rows.cu include this file.
 //
 // A warp is divided into teams of MBK_TEAM lanes. A team multiplies one nonzero after the other
-// by rows of X; each of its lanes owns MBK_SPAN neighbouring columns of X in each of MBK_CHUNKS
+// by rows of X. Each of its lanes owns MBK_SPAN neighbouring columns of X in each of MBK_CHUNKS
 // chunks.
 #ifndef MBK_VECTORS
 #error "define MBK_VECTORS: columns of X and Y"
@@ -37,9 +37,9 @@
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
-// Rows of X and Y that start at any element take more addresses, hence registers.
+// If rows of X and Y start at any element, addresses take more registers.
 #define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)
-// Compilers for 12.0 and later take a register or two more, and would spill.
+// Compilers for 12.0 and later need a register or two more, and would spill.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200
 #define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE
 #else
@@ -63,7 +63,8 @@ MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
   return column < MBK_WIDTH ? column : 0;
 }
 
-// Loads MBK_SPAN elements of a row of X. `packed`: rows of X and Y are aligned to that load.
+// Loads MBK_SPAN elements of a row of X. `packed`: 1 if rows of X and Y are aligned to that
+// load.
 template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
   mbk_many_pack pack;
   if (packed) {
@@ -78,7 +79,7 @@ template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *
 
 // ---- From sums to rows of Y -----------------------------------------------------------------
 
-// Commits one row of Y, which begins at `y`. A copy by rows is not scaled yet.
+// Writes one row of Y, which begins at `y`. A copy by rows is not scaled yet.
 template <bool packed>
 MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,
                                 MBK_COMPUTE beta) {
@@ -91,7 +92,7 @@ MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMP
       if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {
 #pragma unroll
         for (int j = 0; j < MBK_SPAN; j++) {
-          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // no -0
+          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // turns -0 into +0
           result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));
         }
       } else {

@@ -6,8 +6,8 @@
 #include "spmv/gpu/many/many.h"
 #include "spmv/plan/plan.h"
 
-/* Several vectors at once, on the host: kernels, scratch and launches. spmv/gpu/many/many.cu
- * and spmv/gpu/many/rows.cu describe the two methods. */
+/* MANY on the host, the product of several vectors: kernels, scratch and launches.
+ * spmv/gpu/many/many.cu and spmv/gpu/many/rows.cu describe its two methods. */
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
@@ -158,7 +158,7 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
                          &arguments);
 }
 
-/* Launches the product for X and Y in row order. Sums that go to a copy stay unscaled. */
+/* Launches the product for X and Y in row order. Sums that go to a copy are not scaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
                                           const void *beta, mbi_devptr y, uint64_t ldy,
@@ -175,7 +175,6 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr tails = carries + s->tiles * (uint64_t)m->width * size;
   const int packed =
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
-  merbit_status status = MERBIT_OK;
   mbk_many_product_arguments product_arguments;
   mbk_many_fixup_arguments fixup_arguments;
   if (m->staged > 0) {
@@ -197,12 +196,12 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     product_arguments.tiles = s->tiles;
     product_arguments.alpha = mbi_plan_scalar(plan, alpha);
     product_arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(plan, packed ? s->product : m->loose,
-                             packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
-                             m->threads, m->shared, stream, &product_arguments);
+    MBI_TRY(mbi_plan_launch(plan, packed ? s->product : m->loose,
+                            packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
+                            m->threads, m->shared, stream, &product_arguments));
   }
-  if (status != MERBIT_OK || s->fixup_blocks == 0) {
-    return status;
+  if (s->fixup_blocks == 0) {
+    return MERBIT_OK;
   }
   if (mbi_many_copies(plan)) {
     alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;
@@ -251,8 +250,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_many_of(plan)->staged > 0 ? 0 : mbi_many_of(plan)->words;
-  info->omega = mbi_many_of(plan)->unroll;
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
@@ -275,7 +272,8 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading dimensions. */
+/* This method has no multiply: merbit_spmm calls mbi_many_multiply, which takes leading
+ * dimensions. */
 MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
                                                       mbi_many_create,
                                                       mbi_scan_destroy,
@@ -283,4 +281,9 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many),
                                                       NULL,
                                                       mbi_many_info,
                                                       mbi_many_describe,
-                                                      NULL};
+                                                      NULL,
+                                                      MBI_FORMS_CHEAP,
+                                                      NULL,
+                                                      0,
+                                                      NULL,
+                                                      "run unroll"};

@@ -1,13 +1,14 @@
-// Several vectors at once: Y = alpha A X + beta Y; the matrix is read once for all of them.
+// MANY by runs, for several vectors: Y = alpha A X + beta Y; the matrix is read once for all of
+// them.
 //
 // Data: the tiles and row ends of spmv/gpu/scan/scan.cu. X is read by rows, so that one gather
 // brings everything that a nonzero multiplies. X and Y in column order pass through copies by
-// rows. Work: a warp owns a tile, a team of lanes (spmv/gpu/many/lane.cuh) a run of
+// rows. Work: a warp owns a tile. A team of lanes (spmv/gpu/many/lane.cuh) owns a run of
 // neighbouring nonzeros, which it walks one after the other with its sums in registers.
 // Shuffles join rows that cross runs, mbk_many_fixup those that cross tiles, always in the same
 // order.
 //
-// Source: ours.
+// The method is new here.
 #ifndef MBK_WORDS
 #error "define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM"
 #endif
@@ -19,7 +20,7 @@
 
 #define MBK_STEPS (MBK_TEAMS * MBK_WORDS)
 #define MBK_PACK 1  // for spmv/gpu/scan/tile.cuh; not used by these products
-#define MBK_DEPTH 5 // likewise
+#define MBK_DEPTH 5 // not used either
 
 #include "spmv/gpu/scan/tile.cuh"
 
@@ -31,8 +32,8 @@
 
 // ---- A tile ---------------------------------------------------------------------------------
 
-// Joins the runs of a tile, as mbk_scan_commit does: commits the rows that end in it, except
-// the first, whose part goes to firsts[tile]; the carry-out goes to tails[tile].
+// Joins the runs of a tile, as mbk_scan_commit does. Writes the rows that end in it, except the
+// first, whose part goes to firsts[tile]. The carry-out goes to tails[tile].
 template <bool packed>
 MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,
                               mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
@@ -102,8 +103,8 @@ MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *
   }
 }
 
-// Multiplies and commits a warp's tile. x_step: bytes from row to row of X. ldy: elements from
-// row to row of Y.
+// Multiplies a warp's tile and writes its rows. x_step: bytes from row to row of X. ldy:
+// elements from row to row of Y.
 template <bool packed>
 MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                               const mbk_u32 *row_id, const mbk_i32 *col_ind,
@@ -145,11 +146,11 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 
 #include "spmv/gpu/many/many_arguments.cuh"
 
-// The product; mbk_many_fixup follows. With MBK_COLUMNS, x and y are copies by rows, and
-// mbk_many_spread follows too. Launch: one warp per tile. Shared: MBK_STAGE_BYTES +
+// Computes the product; mbk_many_fixup follows. With MBK_COLUMNS, x and y are copies by rows,
+// and mbk_many_spread follows too. Launch: one warp per tile. Shared: MBK_STAGE_BYTES +
 // MBK_HELD_BYTES per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
-    mbk_many_product(const mbk_many_product_arguments a) {
+    mbk_many_product(MBK_GRID_CONSTANT mbk_many_product_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
@@ -158,9 +159,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
-// As mbk_many_product, for X and Y whose rows start at any element.
+// Computes the product for X and Y whose rows start at any element. Launch and shared memory:
+// as mbk_many_product.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
-    mbk_many_loose(const mbk_many_product_arguments a) {
+    mbk_many_loose(MBK_GRID_CONSTANT mbk_many_product_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
@@ -179,10 +181,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 #define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))
 #include "spmv/shared/fixup.cuh"
 
-// Joins rows that cross tiles; for a copy by rows, with alpha 1 and beta 0. Launch:
-// MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. More than four blocks per
-// multiprocessor would spill.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4) mbk_many_fixup(const mbk_many_fixup_arguments a) {
+// Completes rows that cross tiles; for a copy by rows, with alpha 1 and beta 0. Launch:
+// MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. With more than four
+// blocks per multiprocessor registers would spill.
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+    mbk_many_fixup(MBK_GRID_CONSTANT mbk_many_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,

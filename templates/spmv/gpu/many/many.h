@@ -5,23 +5,27 @@
 #include "spmv/gpu/many/many_arguments.cuh"
 #include "spmv/gpu/many/rows_arguments.cuh"
 
-/* Several vectors at once: the scan's schedule, and how lanes share columns of X
+/* The state of MANY: SCAN's schedule, and how lanes share columns of X
  * (spmv/gpu/many/lane.cuh). */
 typedef struct mbi_many {
   mbi_scan_schedule scan; /* first, so that mbi_scan_of finds it */
-  int width;              /* columns that are multiplied: the vectors, with padding in copies */
+  int width;              /* columns that are multiplied: the vectors, and padding in copies */
   int span;               /* columns that a lane loads at once */
   int team;               /* lanes per nonzero */
   int words;              /* nonzeros of a run, divided by 32 */
   int piece;              /* nonzeros of a run that are staged at once */
-  int staged;             /* nonzeros that a warp stages if each team owns a row; 0 with runs */
+  int staged;             /* nonzeros that a warp stages if each team owns a row; 0: runs */
   int unroll, threads, resident;
   unsigned shared;                /* bytes of shared memory of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 
-/* Bytes of host memory through which pieces pass that are not contiguous. */
+/* Bytes of the host buffer for pieces that are not contiguous. */
 #define MBI_MANY_BOUNCE 65536
+
+/* MANY's knobs: nonzeros of a run, divided by 32, which also asks for runs where rows are even;
+ * gathers that a lane keeps in flight, 4 or 8. */
+enum { MBI_KNOB_MANY_RUN, MBI_KNOB_MANY_UNROLL };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan);
@@ -36,7 +40,6 @@ MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scrat
                                              const void *alpha, mbi_devptr x, uint64_t ldx,
                                              const void *beta, mbi_devptr y, uint64_t ldy,
                                              void *stream);
-extern const mbi_cuda_method mbi_many_method;
 #endif /* MBI_SEPARATE */
 
 #endif

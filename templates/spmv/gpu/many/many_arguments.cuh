@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/many/many.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/many/many.cu, for host and device.
 typedef struct mbk_many_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;

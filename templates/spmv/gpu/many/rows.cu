@@ -1,12 +1,12 @@
-// Several vectors at once, for rows of nearly equal length: Y = alpha A X + beta Y straight
-// from CSR.
+// MANY by rows, for several vectors and rows of nearly equal length: Y = alpha A X + beta Y
+// straight from CSR.
 //
 // Work: a team (spmv/gpu/many/lane.cuh) owns a row, a warp as many neighbouring rows as it has
 // teams. The nonzeros that a warp gathers at once then stand at the same place of neighbouring
-// rows; in grids these are neighbouring columns, whose rows of X share cache lines. A team with
+// rows. In grids these are neighbouring columns, whose rows of X share cache lines. A team with
 // a short row waits.
 //
-// Source: ours.
+// The method is new here.
 #ifndef MBK_STAGED
 #error "define MBK_STAGED: nonzeros that a warp stages at once, a multiple of 128"
 #endif
@@ -27,7 +27,7 @@ MBK_DEVICE void mbk_rows_stage(T *stage, const T *array, mbk_u64 from, mbk_u64 t
   const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);
 #pragma unroll 4
   for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {
-    if (MBK_ALIGNED && from + k + n <= nnz) { // may go past `to`
+    if (MBK_ALIGNED && from + k + n <= nnz) { // may extend beyond `to`
       mbk_copy_ahead(stage + k, array + from + k);
     } else {
 #pragma unroll
@@ -110,10 +110,10 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 
 #include "spmv/gpu/many/rows_arguments.cuh"
 
-// The product. With MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread follows.
-// Launch: one team per row. Shared: MBK_STAGED columns and values for each warp.
+// Computes the product. With MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
+// follows. Launch: one team per row. Shared: MBK_STAGED columns and values per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
-    mbk_rows_many(const mbk_rows_many_arguments a) {
+    mbk_rows_many(MBK_GRID_CONSTANT mbk_rows_many_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
@@ -122,9 +122,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
-// As mbk_rows_many, for X and Y whose rows start at any element.
+// Computes the product for X and Y whose rows start at any element. Launch and shared memory:
+// as mbk_rows_many.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
-    mbk_rows_loose(const mbk_rows_many_arguments a) {
+    mbk_rows_loose(MBK_GRID_CONSTANT mbk_rows_many_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;

@@ -1,4 +1,4 @@
-// A team's run of nonzeros. Included by spmv/gpu/many/many.cu, whose macros it uses.
+// A team's run of nonzeros. spmv/gpu/many/many.cu includes this file and defines its macros.
 #ifndef MBK_RUN
 #error "include spmv/gpu/many/many.cu, which opens with the list of macros"
 #endif
@@ -18,7 +18,8 @@ MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_man
 
 // ---- Columns and values through shared memory -----------------------------------------------
 
-// The distance between the pieces of two runs in shared memory: teams then meet no bank twice.
+// The distance between the pieces of two runs in shared memory. It keeps teams on different
+// banks.
 #define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))
 #define MBK_STAGE_BYTES                                                                        \
   (MBK_TEAMS *                                                                                 \
@@ -62,14 +63,14 @@ template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)
 
 // ---- Rows that end --------------------------------------------------------------------------
 
-// The state of a team's walk. A row end in one team must not make the others wait: without a
-// branch, the finished row goes to the lane's own space in shared memory, and is committed when
-// that is full. The first finished row stays until the end, because earlier runs may hold a
-// part of it.
+// The state of a team's walk. A row end in one team must not make the others wait. So a
+// finished row goes, without a branch, to the lane's own space in shared memory, and is written
+// to Y when that is full. The first finished row stays until the end, because earlier runs may
+// hold a part of it.
 struct mbk_many_walk {
   mbk_many_row sum;    // of the open row
   mbk_many_sums *held; // the lane's finished rows: MBK_CHUNKS packs each, 32 packs apart
-  mbk_u32 count;       // finished rows held
+  mbk_u32 count;       // number of finished rows held
   mbk_u32 row_number;  // number of the second held row among the non-empty rows
 };
 #define MBK_HELD 5 // the same number as in mbi_many_size_shared
@@ -86,7 +87,7 @@ MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many
   }
 }
 
-// Commits all held rows but the first.
+// Writes all held rows but the first.
 template <bool packed>
 MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_VECTOR *y,
                                mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {

@@ -23,8 +23,8 @@ MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
 }
 
 /* Sets the columns per lane (16 bytes if that divides a row), the lanes per nonzero (enough for
- * a whole row, up to a warp), and the length of a run, so that the carries of tiles are few
- * beside the matrix. */
+ * a whole row, up to a warp), and the length of a run, so that the carries of tiles are small
+ * compared to the matrix. */
 MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
@@ -83,13 +83,13 @@ static int mbi_many_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Finished rows that a lane holds. */
+/* The number of finished rows that a lane holds. */
 #define MBI_MANY_HELD 5
 
 /* Sets the shared memory of a block. In f64 a warp's columns and values take up to 3 KiB (whole
- * runs, except for few vectors) and its finished rows two or four: the L1 cache needs the rest.
- * In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then, else
- * 2. At least 16 nonzeros of each run are staged. */
+ * runs, except for few vectors) and its finished rows two or four KiB: the L1 cache needs the
+ * rest. In f32 they take up to 6 KiB if gathers miss L2, because fewer warps are resident then,
+ * else 2 KiB. At least 16 nonzeros of each run are staged. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
@@ -118,26 +118,27 @@ static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
   m->resident = mbi_many_resident(plan);
 }
 
-/* Returns the critical path: a team walks a row whose columns and values are staged. */
+/* Returns the critical path in seconds: a team walks a row whose columns and values are
+ * staged. */
 #define MBI_MANY_ROWS_UNROLL 4
 static double mbi_many_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, MBI_MANY_ROWS_UNROLL, 1);
 }
 
-/* Returns the nonzeros that a warp stages if products go by rows; 0 if they go by runs.
- * Products go by rows if rows are narrow and of nearly equal length, and none takes longer than
- * streaming the matrix; a sigma of the user's asks for runs. Wider rows of X are faster by
- * runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4, 8 and 16 vectors, take 378,
- * 677 and 1346 us by rows, 433, 510 and 828 by runs. */
+/* Returns the nonzeros that a warp stages if products go by rows, or 0 if they go by runs.
+ * Products go by rows if rows of X are narrow, rows of A have nearly equal lengths, and none
+ * takes longer than streaming the matrix. If plan_desc.tuning sets `run`, they go by runs.
+ * Wider rows of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4,
+ * 8 and 16 vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even =
       mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
       mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
   const int wish = 1024 / mbi_many_of(plan)->team;
-  return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
-         : wish > 512                                            ? 512
-         : wish < 128                                            ? 128
-                                                                 : wish;
+  return !even || plan->device.nnz == 0 || mbi_knob(plan, MBI_KNOB_MANY_RUN) != 0 ? 0
+         : wish > 512                                                             ? 512
+         : wish < 128                                                             ? 128
+                                                                                  : wish;
 }
 
 static merbit_status mbi_many_size_rows(merbit_plan *plan) {
@@ -157,25 +158,27 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *wish = &plan->desc;
+  const int run = mbi_knob(plan, MBI_KNOB_MANY_RUN);
+  const int unroll = mbi_knob(plan, MBI_KNOB_MANY_UNROLL);
   mbi_many *m = mbi_many_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
-  m->words = wish->sigma != 0 ? wish->sigma : m->words;
-  m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
+  m->words = run != 0 ? run : m->words;
+  m->unroll = unroll != 0 ? unroll : m->width <= m->span * m->team ? 8 : 4;
   m->staged = mbi_many_staged(plan);
   m->threads = wish->block_threads != 0         ? wish->block_threads
                : mbi_many_takes_one_block(plan) ? 512
                : mbi_many_narrow(plan)          ? 256
                                                 : 128;
-  if (m->staged > 0 && wish->omega == 0) {
+  if (m->staged > 0 && unroll == 0) {
     m->unroll = MBI_MANY_ROWS_UNROLL;
   }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d, omega %d and block_threads %d; %d vectors take "
-                    "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
+                    "plan_desc.tuning: run is %d, unroll %d and plan_desc.block_threads %d; %d "
+                    "vectors take run 1 to %d, unroll 4 or 8, and a multiple of 32 up to 1024",
                     m->words, m->unroll, m->threads, wish->vectors, m->team);
   }
   if (m->staged > 0) {
@@ -186,10 +189,11 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
   if (s->tiles > (uint64_t)INT32_MAX / 64) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " nonzeros make %" PRIu64
-                    " tiles for %d vectors; raise plan_desc.sigma, or take fewer at once",
-                    plan->device.nnz, s->tiles, wish->vectors);
+    return mbi_fail(
+        context, MERBIT_TOO_LARGE,
+        "%" PRIu64 " nonzeros make %" PRIu64
+        " tiles for %d vectors; raise run in plan_desc.tuning, or take fewer at once",
+        plan->device.nnz, s->tiles, wish->vectors);
   }
   mbi_many_size_block(plan, m);
   warps = (uint64_t)m->threads / 32;

@@ -15,8 +15,8 @@ MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
-/* Blocks of 512 threads over neighbouring tiles share more of x in L1. With fewer such blocks
- * per multiprocessor than this, smaller ones balance the work better. */
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1. If there would be fewer
+ * such blocks per multiprocessor than this, smaller ones balance the work better. */
 #define MBI_MERBIT_FEW_BLOCKS 8
 
 /* Returns ceil(log2(value)) for value >= 1. */
@@ -176,7 +176,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   {
     mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
     const uint64_t bytes[] = {coordinates, coordinates, descriptors};
-    MBI_TRY(mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "lane descriptors", 3, parts, bytes));
   }
   MBI_TRY(mbi_merbit_build(plan, NULL));
   MBI_TRY(mbi_device_synchronize(context, NULL));
@@ -184,8 +184,8 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
-  mbi_device_release(plan->context, mbi_merbit_of(plan)->tile_x);
+  /* This releases the arrays allocated with it as well. */
+  mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -198,7 +198,6 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
   mbk_merbit_product_arguments product_arguments;
   mbk_merbit_fixup_arguments fixup_arguments;
-  merbit_status status;
   product_arguments.tile_x = m->tile_x;
   product_arguments.tile_y = m->tile_y;
   product_arguments.lane_desc = m->lane_desc;
@@ -212,12 +211,9 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   product_arguments.carry_out = carry_out;
   product_arguments.alpha = mbi_plan_scalar(plan, alpha);
   product_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_device_launch(
-      plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks, m->threads,
-      mbi_merbit_product_shared(m, plan->type), stream, &product_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+                            m->threads, mbi_merbit_product_shared(m, plan->type), stream,
+                            &product_arguments));
   fixup_arguments.row_ptr = plan->device.row_ptr;
   fixup_arguments.tile_y = m->tile_y;
   fixup_arguments.carry_first = carries;
@@ -236,9 +232,10 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       stream, &fixup_arguments);
 }
 
-/* Launches y = A x. y must be zero where blocks share rows (all zero before the first call).
- * The product zeroes the same entries of z for the next call, which swaps the two (section 4.2
- * (3)). Not bitwise repeatable if a row spans three blocks. */
+/* Launches y = A x by the dual-buffer commit. y must be zero where blocks share rows (all zero
+ * before the first call). The product zeroes the same elements of z for the next call, which
+ * swaps the two (section 4.2 (3)). Results do not repeat bit for bit if a row spans three
+ * blocks. */
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
@@ -278,6 +275,16 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
                   m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
-    sizeof(mbi_merbit),  mbi_merbit_create, mbi_merbit_destroy,  mbi_merbit_carry_bytes,
-    mbi_merbit_multiply, mbi_merbit_info,   mbi_merbit_describe, NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit),
+                                                        mbi_merbit_create,
+                                                        mbi_merbit_destroy,
+                                                        mbi_merbit_carry_bytes,
+                                                        mbi_merbit_multiply,
+                                                        mbi_merbit_info,
+                                                        mbi_merbit_describe,
+                                                        NULL,
+                                                        0,
+                                                        NULL,
+                                                        0,
+                                                        NULL,
+                                                        NULL};

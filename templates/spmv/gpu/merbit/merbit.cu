@@ -1,16 +1,16 @@
 // MERBIT: y = alpha A x + beta y over tiles of the merge path.
 //
-// Data: the merge path goes from (0, 0) to (nnz, rows); a nonzero step consumes a nonzero, a
-// row step ends a row. A tile is omega * sigma steps and starts at (tile_x[t], tile_y[t]); the
+// Data: the merge path goes from (0, 0) to (nnz, rows). A nonzero step consumes a nonzero, a
+// row step ends a row. A tile is omega * sigma steps and starts at (tile_x[t], tile_y[t]). The
 // top bit of tile_y marks a tile without a row step. A lane descriptor packs, from the top bit
 // down, sigma step bits (1: row step), then the lane's row offset and its nonzero offset from
 // the tile's start, of MBK_COORDINATE_BITS bits each.
 //
-// Work: a group of omega lanes owns a tile, a lane sigma consecutive steps; a warp holds 32 /
+// Work: a group of omega lanes owns a tile, a lane sigma consecutive steps. A warp holds 32 /
 // omega groups.
 //
 // Source: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for Iterative Workloads",
-// section 4. The commit by carry-out is ours.
+// section 4. The commit by carry-out is new here.
 #ifndef MBK_TILE
 #error "define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64"
 #endif
@@ -39,8 +39,8 @@
 #define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)
 #define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))
 #define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)
-// Nonzeros whose loads one lane keeps in flight. More would take registers, hence occupancy,
-// which hides more latency.
+// The nonzeros whose loads one lane keeps in flight. More would take registers and so lower
+// occupancy, which hides more latency.
 #define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)
 
 // Returns the mask of the lanes of this thread's group within its warp.
@@ -62,8 +62,8 @@ struct mbk_stream {
 };
 
 // Multiplies up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega. All
-// columns and values are in flight before the first x is loaded. Slots from `count` on stay
-// untouched: padding with zeros would turn an Inf of x into NaN.
+// columns and values are in flight before the first x is loaded. Slots from `count` on are not
+// touched: padding with zeros would turn an Inf of x into NaN.
 MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,
                              MBK_COMPUTE (&product)[MBK_UNROLL]) {
   mbk_i32 column[MBK_UNROLL];
@@ -89,7 +89,8 @@ MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,
   }
 }
 
-// Returns the sum of a tile inside one row, in a fixed order, complete in lane 0.
+// Returns the sum of a tile that lies inside one row, added up in a fixed order; complete in
+// lane 0.
 MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,
                                      mbk_u32 mask) {
   MBK_COMPUTE sum = MBK_ZERO;
@@ -157,8 +158,9 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR
   return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);
 }
 
-// Returns what the block's tiles before tile `t` hold of the open row: the tails in their
-// order, from the last tile with a row end on. `found` tells if there is such a tile.
+// Returns the part of the open row in the block's tiles before tile `t`: the sum of the tails
+// in their order, from the last tile with a row end on. Sets `found` to whether there is such a
+// tile.
 MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,
                                  bool &found) {
   mbk_u32 from = t;
@@ -176,30 +178,29 @@ MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, 
 
 #include "spmv/gpu/merbit/merbit_arguments.cuh"
 
-// The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:
-// MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),
-// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].
+#if MBK_DUAL
+typedef mbk_merbit_product_dual_arguments mbk_merbit_given_arguments;
+#else
+typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;
+#endif
+
+// Computes the product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this
+// order: MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row
+// sums), MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].
 //
 // A group writes the rows that end in its tile, coalesced. The first of them waits for the
-// carry-outs of earlier tiles of the block. The first row end of a block may lack what earlier
-// blocks hold. With the carry-out commit that part goes to carry_first[block], and the block's
-// own carry-out to carry_out[block]; mbk_merbit_fixup adds them up. With the dual-buffer commit
-// (plain A x) both are added to y atomically, and the same entry of z is zeroed for the next
-// product.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(
-#if MBK_DUAL
-    const mbk_merbit_product_dual_arguments given
-#else
-    const mbk_merbit_product_arguments given
-#endif
-) {
+// carry-outs of earlier tiles of the block. The first row that ends in a block may lack the
+// parts of earlier blocks. With the carry-out commit, the block's part of it goes to
+// carry_first[block], and the block's own carry-out to carry_out[block]; mbk_merbit_fixup adds
+// them up. With the dual-buffer commit (plain A x) both are added to y by atomics, and the same
+// element of z is zeroed for the next product.
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_merbit_product(MBK_GRID_CONSTANT mbk_merbit_given_arguments given) {
   MBK_VECTOR *const y = given.y;
-#if !MBK_DUAL
-  MBK_SCALARS_OF(given);
-#endif
 #if MBK_DUAL
   const bool multiply = true;
 #else
+  MBK_SCALARS_OF(given);
   const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;
 #endif
   MBK_SHARED_MEMORY(shared);
@@ -304,14 +305,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_merbit_product(
 }
 
 #if !MBK_DUAL
-// The fix-up: completes the first row that ends in each block of the product. It adds the
-// carry-outs of the blocks before, since the row began, then the block's own part, in that
-// order. A whole thread block adds up a row that spans many blocks. Launch: MBK_FIXUP_THREADS
-// product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then
-// mbk_u32[MBK_FIXUP_THREADS / 32].
+// Completes the first row that ends in each block of the product. Adds up the carry-outs of the
+// blocks since the row began, then the block's own part, in that order. A whole thread block
+// adds up a row that spans many blocks. Launch: MBK_FIXUP_THREADS product blocks per block.
+// Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then mbk_u32[MBK_FIXUP_THREADS / 32].
 #define MBK_FIXUP_THREADS 256
 #define MBK_FIXUP_LONG 24 // more carry-outs than this are added up by the thread block
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS) mbk_merbit_fixup(const mbk_merbit_fixup_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+    mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   MBK_SCALARS_LOAD;

@@ -31,7 +31,6 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream);
 MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
                                                     mbi_devptr y, mbi_devptr z, void *stream);
-extern const mbi_cuda_method mbi_merbit_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/merbit/merbit.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/merbit/merbit.cu, for host and device.
 typedef struct mbk_merbit_product_dual_arguments {
   MBK_POINTER(const MBK_TILE) tile_x, tile_y;
   MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;

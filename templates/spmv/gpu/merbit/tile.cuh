@@ -1,5 +1,5 @@
-// Builds TILE, the schedule of MERBIT, on the GPU. Included by spmv/gpu/merbit/merbit.cu, which
-// describes its arrays.
+// Builds TILE, the schedule of MERBIT, on the GPU. spmv/gpu/merbit/merbit.cu includes this file
+// and describes the arrays.
 #ifndef MBK_TILE_STEPS
 #error "include spmv/gpu/merbit/merbit.cu, which opens with the list of macros"
 #endif
@@ -20,14 +20,14 @@ MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mb
   return low;
 }
 
+#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)
+#include "spmv/gpu/merbit/tile_arguments.cuh"
+
 // Writes tile_x, tile_y and the lane descriptors (Algorithm 2). The row step of row r is at
 // path position row_ptr[r + 1] + r, so one coalesced pass over a tile's rows sets its step
 // bits; each lane then extracts its sigma bits. Launch: one group per tile, 128 threads per
 // block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].
-#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)
-#include "spmv/gpu/merbit/tile_arguments.cuh"
-
-MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(const mbk_merbit_build_arguments a) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(MBK_GRID_CONSTANT mbk_merbit_build_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;
   const mbk_u32 mask = mbk_group_mask();

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/merbit/tile.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/merbit/tile.cuh, for host and device.
 typedef struct mbk_merbit_build_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows, nnz, tiles;

@@ -6,11 +6,10 @@
 #include "spmv/gpu/merge/merge.h"
 #include "spmv/plan/plan.h"
 
-/* Merge path on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu
- * describes the method. */
+/* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
+ * the method. */
 
-/* ---- Encode: sizes, from the plan alone
- * ---------------------- */
+/* ---- Encode: sizes, from the plan alone -------------------------------------------------- */
 
 /* Returns the state of a plan by this method. */
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
@@ -39,8 +38,8 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the chunks per block. The chunks of a block share its start-up, but few blocks fill a
- * GPU badly. */
+/* Returns the chunks per block. The chunks of a block share its start-up, but too few blocks
+ * leave multiprocessors idle. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const uint64_t places =
@@ -50,32 +49,35 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
                                                                              : 1;
 }
 
-/* Returns the steps of the path in a chunk: see spmv/gpu/merge/path.cuh. */
+/* Returns the steps of the path in a chunk: spmv/gpu/merge/path.cuh. */
 static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
 
 MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
-  const merbit_plan_desc *wish = &plan->desc;
+  const int block_threads = plan->desc.block_threads;
+  const int steps = mbi_knob(plan, MBI_KNOB_MERGE_STEPS);
+  const int rounds = mbi_knob(plan, MBI_KNOB_MERGE_ROUNDS);
   const uint64_t path = plan->device.rows + plan->device.nnz;
   p->pack = mbi_plan_accumulator(plan) == MERBIT_F32 && !plan->streaming
                 ? 2
                 : mbi_scan_widest(mbi_plan_accumulator(plan));
-  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
-  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  p->steps = steps != 0 ? steps : mbi_plan_accumulator(plan) == MERBIT_C128 ? 4 : 8;
+  p->threads = block_threads != 0 ? block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
     return mbi_fail(
         plan->context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
-        "of %d up to %d, and multiples of 32 up to 1024",
+        "plan_desc.tuning: steps is %d and plan_desc.block_threads %d; the merge path takes "
+        "multiples of %d up to %d, and multiples of 32 up to 1024",
         p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
   }
-  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
-                    wish->omega, MBI_MERGE_ROUNDS);
+  if (rounds < 0 || rounds > MBI_MERGE_ROUNDS) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: rounds is %d; a block takes 1 to %d chunks of the merge path",
+        rounds, MBI_MERGE_ROUNDS);
   }
   p->resident = mbi_merge_resident(plan);
   /* Without rows there is nothing to write. */
@@ -83,10 +85,10 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   if (p->chunks > (uint64_t)INT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows and nonzeros make %" PRIu64
-                    " chunks; raise plan_desc.sigma or block_threads",
+                    " chunks; raise steps in plan_desc.tuning, or plan_desc.block_threads",
                     path, p->chunks);
   }
-  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
+  p->rounds = rounds != 0 ? rounds : mbi_merge_rounds(plan);
   p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
   return MERBIT_OK;
 }
@@ -136,12 +138,13 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of the chunks' beginnings, rounded up to a multiple of 16. */
+/* Returns the bytes of chunk_row, rounded up to a multiple of 16. */
 static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-/* Returns the bytes of the chunks' beginnings, then of each chunk's first sum and carry-out. */
+/* Returns the bytes of a product's scratch: chunk_row, then each chunk's first sum and
+ * carry-out. */
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0 ? mbi_merge_begin_bytes(plan) +
@@ -162,7 +165,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   mbk_merge_cut_arguments cut_arguments;
   mbk_merge_product_arguments sum_arguments;
   mbk_merge_fixup_arguments fixup_arguments;
-  merbit_status status;
   if (p->chunks == 0) {
     return MERBIT_OK;
   }
@@ -171,12 +173,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   cut_arguments.rows = plan->device.rows;
   cut_arguments.nnz = plan->device.nnz;
   cut_arguments.chunks = p->chunks;
-  status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
-                           (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-                           MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments);
-  if (status != MERBIT_OK) {
-    return status;
-  }
+  MBI_TRY(mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
+                          (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+                          MBI_MERGE_CUT_THREADS, 0, stream, &cut_arguments));
   sum_arguments.row_ptr = plan->device.row_ptr;
   sum_arguments.col_ind = plan->device.col_ind;
   sum_arguments.values = plan->device.values;
@@ -190,11 +189,11 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   sum_arguments.chunks = p->chunks;
   sum_arguments.alpha = mbi_plan_scalar(plan, alpha);
   sum_arguments.beta = mbi_plan_scalar(plan, beta);
-  status = mbi_plan_launch(plan, adds ? p->sum : p->product,
-                           adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
-                           p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments);
-  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
-    return status;
+  MBI_TRY(mbi_plan_launch(plan, adds ? p->sum : p->product,
+                          adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
+                          p->threads, mbi_merge_shared(plan, adds), stream, &sum_arguments));
+  if (p->chunks == 1) { /* no row crosses chunks */
+    return MERBIT_OK;
   }
   fixup_arguments.row_ptr = plan->device.row_ptr;
   fixup_arguments.chunk_row = carries;
@@ -216,8 +215,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
 
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  info->sigma = p->steps;
-  info->omega = p->rounds;
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
 }
@@ -229,8 +226,16 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {
-    sizeof(mbi_merge_path),  mbi_merge_path_create,
-    mbi_merge_path_destroy,  mbi_merge_carry_bytes,
-    mbi_merge_path_multiply, mbi_merge_info,
-    mbi_merge_describe,      NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
+                                                            mbi_merge_path_create,
+                                                            mbi_merge_path_destroy,
+                                                            mbi_merge_carry_bytes,
+                                                            mbi_merge_path_multiply,
+                                                            mbi_merge_info,
+                                                            mbi_merge_describe,
+                                                            NULL,
+                                                            0,
+                                                            NULL,
+                                                            0,
+                                                            NULL,
+                                                            "steps rounds"};

@@ -1,10 +1,12 @@
-// Merge path: y = alpha A x + beta y straight from CSR, without a schedule built beforehand.
+// MERGE, the merge path: y = alpha A x + beta y straight from CSR, without a schedule built
+// beforehand.
 //
 // Data: the merge path has rows + nnz steps, one for each nonzero and one for each row end. It
 // is cut into chunks of MBK_CHUNK steps, so that every block has the same work on any matrix.
 // Work: a block owns MBK_ROUNDS chunks, one after the other. It marks in shared memory which
 // nonzeros end a row, keeps the products in registers and adds them up by a segmented scan.
-// mbk_merge_fixup joins rows that cross chunks, in a fixed order; every row is written once.
+// mbk_merge_fixup completes rows that cross chunks, in a fixed order; every row is written
+// once.
 //
 // Source: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,
 // SC16, section III.E. There each thread walks its part of the path; here none does.
@@ -24,7 +26,7 @@
 
 #define MBK_CUT_THREADS 128
 
-// Row ends that a thread loads together with its nonzeros.
+// The row ends that a thread loads together with its nonzeros.
 #define MBK_AHEAD 2
 
 // Multiplies a warp's nonzeros. Slots outside the chunk give zero; they lie before its first
@@ -61,8 +63,8 @@ MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
   }
 }
 
-// Multiplies and commits a block's chunks. With `adds` the old y is read. Without, beta must be
-// zero.
+// Multiplies a block's chunks and writes their rows. With `adds` the old y is read. Without
+// `adds`, beta must be zero.
 template <bool adds>
 MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                               const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
@@ -106,7 +108,7 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {
       const mbk_u32 row = place + a * MBK_THREADS;
       if (row < at.rows) {
-        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // in L1 by now
+        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // already in L1
         mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);
         if (row == 0) {
           *crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;
@@ -125,26 +127,27 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   }
 }
 
-#include "spmv/gpu/merge/arguments.cuh"
+#include "spmv/gpu/merge/merge_arguments.cuh"
 
-// Writes where each chunk begins: chunk_row, as mbk_merge_begin returns it. Launch: one thread
+// Writes chunk_row, where each chunk begins, as mbk_merge_begin returns it. Launch: one thread
 // per chunk, and one more.
-MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(const mbk_merge_cut_arguments a) {
+MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
+    mbk_merge_cut(MBK_GRID_CONSTANT mbk_merge_cut_arguments a) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
   const mbk_u64 begin =
       chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;
-  mbk_await(); // the fix-up of the product before may still read chunk_row
+  mbk_await(); // the fix-up of the previous product may still read chunk_row
   if (chunk <= a.chunks) {
     a.chunk_row[chunk] = begin;
   }
 }
 
-// The product for beta = 0, launched after mbk_merge_cut and before mbk_merge_fixup. Launch:
-// one block for MBK_ROUNDS chunks. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS],
+// Computes the product for beta = 0, after mbk_merge_cut and before mbk_merge_fixup. Launch:
+// one block per MBK_ROUNDS chunks. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS],
 // mbk_u32[MBK_WARPS + 2].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_merge_product(const mbk_merge_product_arguments a) {
+    mbk_merge_product(MBK_GRID_CONSTANT mbk_merge_product_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
@@ -155,9 +158,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Reading the old y takes registers, so fewer blocks are resident.
 #define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)
 
-// As mbk_merge_product, for any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].
+// Computes the product for any beta. Launch: as mbk_merge_product. Shared: also
+// MBK_VECTOR[MBK_THREADS + MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_merge_sum(const mbk_merge_product_arguments a) {
+    mbk_merge_sum(MBK_GRID_CONSTANT mbk_merge_product_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
@@ -175,14 +179,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
 #define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)
 #include "spmv/shared/fixup.cuh"
 
-// Joins rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
+// Completes rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
 // mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
-    mbk_merge_fixup(const mbk_merge_fixup_arguments a) {
+    mbk_merge_fixup(MBK_GRID_CONSTANT mbk_merge_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  mbk_await(); // the product writes chunk_row
+  mbk_await(); // waits for chunk_row and the sums of the product
   mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,
             a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

@@ -1,21 +1,25 @@
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
 #include "spmv/shared/shared.h"
-#include "spmv/gpu/merge/arguments.cuh"
+#include "spmv/gpu/merge/merge_arguments.cuh"
 
-/* The merge path and its chunks (spmv/gpu/merge/merge.cu). */
+/* The state of MERGE: the merge path and its chunks (spmv/gpu/merge/merge.cu). */
 typedef struct mbi_merge_path {
   int steps, threads, resident;
   int pack;   /* nonzeros that a lane loads at once */
   int rounds; /* chunks that a block takes, one after the other */
   uint64_t chunks, blocks;
-  void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  void *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
 } mbi_merge_path;
 
-/* Upper limits, for which no kernel needs more shared memory than every GPU grants. */
+/* Upper limits. Within them no kernel needs more shared memory than every GPU grants. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
+
+/* MERGE's knobs: nonzeros of a lane in a chunk; chunks that a block takes, one after the
+ * other. */
+enum { MBI_KNOB_MERGE_STEPS, MBI_KNOB_MERGE_ROUNDS };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan);
@@ -25,7 +29,6 @@ MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds);
 MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info);
-extern const mbi_cuda_method mbi_merge_path_method;
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -1,6 +1,6 @@
-// Turns the products of a chunk into rows by a segmented scan. Included by
-// spmv/gpu/merge/merge.cu. SCAN reads row ends from bits that a plan built; a chunk writes
-// marks into shared memory instead: for each nonzero the row that ends there.
+// Turns the products of a chunk into rows by a segmented scan. spmv/gpu/merge/merge.cu includes
+// this file. SCAN reads row ends from bits that a plan built; here a block marks in shared
+// memory, for each nonzero, the row that ends there.
 #ifndef MBK_CHUNK
 #error "include spmv/gpu/merge/path.cuh before"
 #endif
@@ -12,7 +12,8 @@ struct mbk_merge_memory {
   mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends at the slot
   MBK_COMPUTE *firsts, *tails; // [MBK_WARPS] each
   mbk_u32 *first_row;          // [MBK_WARPS]: of firsts, or MBK_NO_ROW
-  mbk_u32 *crossing;           // [2], used in turn: the first row began in an earlier chunk
+  mbk_u32 *crossing;           // [2], used in turn: 1 if the first row began in an earlier
+                               // chunk
   MBK_VECTOR *old;             // [MBK_THREADS]: the old y of the first rows
   MBK_VECTOR *first_old;       // [MBK_WARPS]: the old y of first_row
 };
@@ -44,7 +45,7 @@ MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u
   y[row] = MBK_RESULT(final, old);
 }
 
-// Marks the end of a row that begins at offset `start` and ends before `end`; commits it at
+// Marks the end of a row that begins at offset `start` and ends before `end`. Writes the row at
 // once if it is empty. `base`: the nonzero of the first slot.
 template <bool adds>
 MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,
@@ -64,7 +65,7 @@ MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32
 }
 
 // Adds up a warp's part of the chunk as mbk_scan_commit does, and clears its marks. The sum of
-// the first row that ends there and the carry-out go to shared memory.
+// the first row that ends there, and the carry-out, go to shared memory.
 template <bool adds>
 MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
                                const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
@@ -106,7 +107,7 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
       sum = MBK_ADD(sum, product[g][j]);
       if (mark.at[j] != MBK_NO_ROW) {
         if (mark.at[j] == first) {
-          head = sum; // lanes before may hold a part of this row
+          head = sum; // earlier lanes may hold a part of this row
         } else {
           mbk_merge_commit<adds>(m, y, mark.at[j], sum, alpha, beta);
         }
@@ -152,9 +153,9 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
   }
 }
 
-// Commits the warps' first rows, with the tails of the warps before, and writes the chunk's
-// carry-out to *tail. Call it after a barrier. A first row that began in an earlier chunk goes
-// to *first.
+// Writes the warps' first rows, completed with the tails of earlier warps, and writes the
+// chunk's carry-out to *tail. A first row that began in an earlier chunk goes to *first. Call
+// it after a barrier.
 template <bool adds>
 MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,
                                MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,

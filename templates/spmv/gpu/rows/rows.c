@@ -26,21 +26,23 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
  * of it, because a lane's loads of a row then touch twice as many lines. */
 static int mbi_rows_lanes(const merbit_plan *plan) {
   const uint64_t batch = mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
+  const int wish = mbi_knob(plan, MBI_KNOB_ROWS_LANES);
   int lanes = 1;
   while (lanes < 32 && (uint64_t)lanes * batch < mbi_rows_mean(plan)) {
     lanes *= 2;
   }
-  return plan->desc.omega != 0 ? plan->desc.omega : lanes;
+  return wish != 0 ? wish : lanes;
 }
 
 /* Returns the nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
-  return plan->desc.sigma != 0 ? plan->desc.sigma : share > 8 ? 8 : (int)share;
+  const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
+  return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
-/* Returns the critical path: the lanes of a row walk it, loading columns with values, then
- * x. */
+/* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
+ * and values, then x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
@@ -53,7 +55,7 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
   r->lanes = mbi_rows_lanes(plan);
   if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.omega is %d; lanes per row are a power of two up to 32",
+                    "plan_desc.tuning: lanes is %d; lanes per row are a power of two up to 32",
                     r->lanes);
   }
   r->unroll = mbi_rows_unroll(plan, r->lanes);
@@ -62,8 +64,8 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
       r->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
-        "up to 1024",
+        "plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1 to 32, and a "
+        "multiple of 32 up to 1024",
         r->unroll, r->threads);
   }
   groups = (uint64_t)(r->threads / r->lanes);
@@ -138,8 +140,6 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_rows_of(plan)->unroll;
-  info->omega = mbi_rows_of(plan)->lanes;
   info->block_threads = mbi_rows_of(plan)->threads;
 }
 
@@ -149,6 +149,36 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {
-    sizeof(mbi_rows),  mbi_rows_create, mbi_rows_destroy,  mbi_rows_carry_bytes,
-    mbi_rows_multiply, mbi_rows_info,   mbi_rows_describe, NULL};
+/* Returns whether a product consists of gathers of doubles, each from a sector of its own, by
+ * lanes of which half are busy. */
+static int mbi_rows_gather(const merbit_plan *plan) {
+  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
+         plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
+}
+
+/* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
+ * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
+ * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
+ * which share sectors). */
+MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  const double scan = t.vectors + t.stream + t.gathers;
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL; /* more than half of the lanes would be idle */
+  }
+  return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows),
+                                                      mbi_rows_create,
+                                                      mbi_rows_destroy,
+                                                      mbi_rows_carry_bytes,
+                                                      mbi_rows_multiply,
+                                                      mbi_rows_info,
+                                                      mbi_rows_describe,
+                                                      NULL,
+                                                      MBI_FORMS_ALL,
+                                                      mbi_rows_cost,
+                                                      0,
+                                                      NULL,
+                                                      "unroll lanes"};

@@ -1,10 +1,10 @@
-// Lanes per row: y = alpha A x + beta y straight from CSR.
+// ROWS: y = alpha A x + beta y straight from CSR, with several lanes per row.
 //
 // Data: CSR as it is; nothing is built. Work: MBK_LANES neighbouring lanes of a warp own a row.
-// Each takes every MBK_LANES-th nonzero, MBK_UNROLL of them in flight; shuffles add the lanes
-// up, and the first lane commits the row.
+// Each lane takes every MBK_LANES-th nonzero and has MBK_UNROLL of them in flight. Shuffles add
+// up the lanes' sums, and the first lane writes the row.
 //
-// Source: the vector kernel of Bell and Garland, SC09, with the lanes per row a constant.
+// Source: the vector kernel of Bell and Garland, SC09, with a constant number of lanes per row.
 #ifndef MBK_LANES
 #error "define MBK_LANES: lanes per row, a power of two up to 32"
 #endif
@@ -26,11 +26,11 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-#include "spmv/gpu/rows/arguments.cuh"
+#include "spmv/gpu/rows/rows_arguments.cuh"
 
-// The product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_arguments a) {
-  const MBK_VALUE *values = a.values;
+// Computes the product. Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_rows_product(MBK_GRID_CONSTANT mbk_rows_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();
@@ -42,12 +42,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
   MBK_COMPUTE sum = MBK_ZERO;
   if (row < a.rows && !MBK_VANISHES(alpha)) {
     const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);
-#if MBK_BY_ROW
-    values += row;
-#endif
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
-    // Count the nonzeros from `at` on downwards: adding to an offset near the end of 32 bits
-    // would overflow.
+    // Count down the nonzeros that are left: adding to an offset near 2^31 could overflow.
     MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
     for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];
@@ -60,7 +56,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
         if (u * MBK_LANES < left) {
           column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;
 #if !MBK_PATTERN
-          value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
+          value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);
 #endif
         }
       }
@@ -69,7 +65,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_rows_product(const mbk_rows_product_argum
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
 #if MBK_PATTERN
-          product[u] = MBK_UNIT(values, mbk_load_after_wait(a.x + column[u]));
+          product[u] =
+              MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), mbk_load_after_wait(a.x + column[u]));
 #else
           product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));
 #endif

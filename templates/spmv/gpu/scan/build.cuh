@@ -1,5 +1,5 @@
-// Builds the schedule of tiles of nonzeros on the GPU: row_ends and tile_row, as
-// spmv/gpu/scan/scan.cu describes them. One warp builds one tile.
+// Builds SCAN's schedule on the GPU: row_ends and tile_row, which spmv/gpu/scan/scan.cu
+// describes. One warp builds one tile.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
@@ -8,7 +8,7 @@
 
 // Writes row_ends (MBK_STEPS words per tile) and tile_row (2 * tiles + 1 words). Launch: one
 // warp per tile, 128 threads per block. Shared: mbk_u32[4][MBK_STEPS].
-MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(const mbk_scan_build_arguments a) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(MBK_GRID_CONSTANT mbk_scan_build_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;
   const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;

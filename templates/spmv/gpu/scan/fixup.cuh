@@ -1,5 +1,5 @@
-// The fix-up of rows that cross tiles, launched after a kernel that uses
-// spmv/gpu/scan/tile.cuh. It also writes the empty rows.
+// The fix-up of rows that cross tiles, for programs that use spmv/gpu/scan/tile.cuh. It also
+// writes the empty rows.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
@@ -10,10 +10,10 @@
 
 #include "spmv/gpu/scan/fixup_arguments.cuh"
 
-// Joins firsts and tails (see mbk_fixup). Launch: MBK_FIXUP_THREADS tiles per block. Shared: as
-// mbk_fixup.
+// Completes the first row of each tile from firsts and tails: mbk_fixup. Launch: after the
+// product, MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.
 MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
-    mbk_scan_fixup(const mbk_scan_fixup_arguments a) {
+    mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/scan/fixup.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/scan/fixup.cuh, for host and device.
 typedef struct mbk_scan_fixup_arguments {
   MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
   MBK_POINTER(const MBK_COMPUTE) firsts, tails;

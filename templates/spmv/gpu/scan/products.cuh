@@ -1,5 +1,5 @@
 // Loads a tile of 32 * MBK_STEPS nonzeros straight from CSR and multiplies it by x, in
-// registers. Included by programs that use spmv/gpu/scan/tile.cuh.
+// registers. Programs that use spmv/gpu/scan/tile.cuh include this file.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/gpu/scan/tile.cuh before"
 #endif
@@ -7,8 +7,8 @@
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 
-// The source of x for a tile, and the load of the x that a column index names. A program may
-// define its own.
+// The source of x for a tile, and the load of x for a column index. A program may define its
+// own.
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #if MBK_STREAMING
@@ -101,7 +101,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
-  // Only some blocks wait here, so that loads of the matrix in other blocks overlap with gathers.
+  // Only some blocks wait here, so that matrix loads of other blocks overlap with gathers.
 #if MBK_STREAMING
   mbk_await();
 #endif

@@ -4,6 +4,7 @@
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
  * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
@@ -26,7 +27,8 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-/* Gets the kernels of tiles whose rows cross them from the plan's program. */
+/* Gets from the plan's program the kernels that build the schedule and fix up rows across
+ * tiles. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
@@ -37,27 +39,20 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
-  merbit_status status;
   mbi_scan_preamble(plan, &preamble);
-  status =
-      mbi_program_create(context, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
-                         &preamble, &plan->program);
-  if (status == MERBIT_OK && s->whole) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
-    if (status == MERBIT_OK) {
-      status = mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_scan_kernels(plan);
+  MBI_TRY(mbi_program_create(context,
+                             s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+                             &preamble, &plan->program));
+  if (s->whole) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build));
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
+  } else {
+    MBI_TRY(mbi_scan_kernels(plan));
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program,
-                                s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
-  }
-  return status != MERBIT_OK
-             ? status
-             : mbi_program_kernel(context, &plan->program,
-                                  s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
+  MBI_TRY(mbi_program_kernel(context, &plan->program,
+                             s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product));
+  return mbi_program_kernel(context, &plan->program,
+                            s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
@@ -65,13 +60,12 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)plan->nonempty.count;
   mbk_scan_build_arguments arguments;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
   arguments.row_start = plan->nonempty.row_start;
-  arguments.ranks = ranks;
+  arguments.ranks = (uint32_t)plan->nonempty.count;
   arguments.nnz = plan->device.nnz;
   arguments.tiles = s->tiles;
   arguments.row_ends = s->row_ends;
@@ -89,16 +83,17 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
                     "; for one vector use MERBIT_METHOD_MERBIT",
-                    mbi_method_identifier(plan->method), plan->device.rows);
+                    plan->row->identifier, plan->device.rows);
   }
   MBI_TRY(mbi_nonempty_need(plan));
   if (plan->nonempty.count < plan->device.rows && plan->nonempty.row_id == 0) {
-    MBI_TRY(mbi_nonempty_compact(plan->context, &plan->device, &plan->nonempty));
+    MBI_TRY(mbi_nonempty_compact(plan));
   }
   return MERBIT_OK;
 }
 
-/* Builds row_ends and tile_row, and allocates block_start. Needs the kernels. */
+/* Builds row_ends and tile_row, and allocates block_start. The kernels must have been
+ * loaded. */
 MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
@@ -106,8 +101,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
-  MBI_TRY(
-      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
   plan->schedule_bytes = words + tile_rows + starts + plan->nonempty.bytes;
   plan->stream_bytes = words + tile_rows + s->tiles * sizeof(uint32_t) + starts +
                        4 * s->tiles * mbi_type_size(mbi_plan_accumulator(plan)) +
@@ -116,7 +110,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes block_start. Needs the schedule. */
+/* Computes block_start. The schedule must have been built. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbk_scan_cut_arguments arguments;
@@ -142,7 +136,7 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
 }
 
 MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_device_release(plan->context, mbi_scan_of(plan)->row_ends);
+  mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -154,7 +148,7 @@ MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
                                 (s->dots ? sizeof(double) : 0));
 }
 
-/* Returns the number of parts of x'A x that a product of the plan adds up; 0 if it adds up
+/* Returns the number of parts of x'A x that a product of the plan computes; 0 if it computes
  * none. */
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
@@ -170,8 +164,8 @@ MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
                    : 0;
 }
 
-/* Launches the fix-up after a product over all tiles: rows that cross tiles, and empty rows.
- * `how`: a MBI_START. */
+/* Launches the fix-up after a product over all tiles: it completes rows that cross tiles and
+ * writes empty rows. `how`: a MBI_START. */
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                                  const void *alpha, const void *beta,
                                                  mbi_devptr y, void *stream, int how) {
@@ -199,7 +193,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       stream, &arguments, how);
 }
 
-/* Returns 1 if the old y may be read, as far as the host knows beta. */
+/* Returns 1 if the product may read the old y, as far as the host knows beta. */
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -242,7 +236,6 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   mbk_scan_product_arguments arguments;
-  merbit_status status = MERBIT_OK;
   if (s->whole) {
     return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
   }
@@ -261,22 +254,19 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.tiles = s->tiles;
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    status = mbi_plan_launch(
+    MBI_TRY(mbi_plan_launch(
         plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments);
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, &arguments));
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-                                                     mbi_plan_start(plan, s->blocks > 0))
-                             : status;
+  return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                               mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  info->sigma = s->steps;
-  info->omega = 32;
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
@@ -290,6 +280,26 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {
-    sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy,  mbi_scan_carry_bytes,
-    mbi_scan_multiply,         mbi_scan_info,   mbi_scan_describe, NULL};
+/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
+MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  double seconds = t.vectors + t.stream + t.gathers;
+  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
+    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+  }
+  return seconds;
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
+                                                      mbi_scan_create,
+                                                      mbi_scan_destroy,
+                                                      mbi_scan_carry_bytes,
+                                                      mbi_scan_multiply,
+                                                      mbi_scan_info,
+                                                      mbi_scan_describe,
+                                                      NULL,
+                                                      MBI_FORMS_ALL & ~MBI_FORMS_SLOW,
+                                                      mbi_scan_cost,
+                                                      0,
+                                                      NULL,
+                                                      "steps whole"};

@@ -1,19 +1,19 @@
-// Register scan: y = alpha A x + beta y.
+// SCAN, the register scan: y = alpha A x + beta y.
 //
 // Data: CSR columns and values, cut into tiles of 32 * MBK_STEPS consecutive nonzeros. Bit i of
-// word w of a tile's row_ends says that nonzero 32 w + i ends its row. Rows are counted by
-// their number among the non-empty rows: tile_row[t] is that of the row of tile t's first
-// nonzero, tile_row[tiles] the number of non-empty rows. tile_row[tiles + 1 + t] is the number
-// of tiles before tile t in which its first row began, or MBK_OPEN.
+// word w of a tile's row_ends is 1 if nonzero 32 w + i ends its row. Rows have numbers among
+// the non-empty rows: tile_row[t] is the number of the row of tile t's first nonzero,
+// tile_row[tiles] the number of non-empty rows. tile_row[tiles + 1 + t] is the number of tiles
+// before tile t in which its first row began, or MBK_OPEN.
 //
-// Work: a warp owns a tile. Each lane loads MBK_PACK neighbouring nonzeros at a time, keeps
-// their products in registers, and the warp adds them up by a segmented scan of shuffles. The
-// fix-up kernel joins rows that cross tiles.
+// Work: a warp owns a tile. Each lane loads MBK_PACK neighbouring nonzeros at a time and keeps
+// their products in registers. The warp adds them up by a segmented scan of shuffles. The
+// fix-up kernel completes rows that cross tiles.
 //
 // Source: a bit per nonzero is from CSR5 (Liu, Vinter, ICS 2015) and yaSpMV. Tiles in coalesced
-// order whose sums stay in registers, so that L1 is left to x, are ours.
+// order whose sums stay in registers, so that L1 is left to x, are new here.
 #ifndef MBK_DOTS
-#define MBK_DOTS 0 // 1: the product with alpha = 1 and without the old y computes x'A x too
+#define MBK_DOTS 0 // 1: the product with alpha = 1 and without the old y also computes x'A x
 #endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
@@ -25,7 +25,7 @@
 #include "spmv/gpu/scan/build.cuh"
 #include "spmv/gpu/scan/fixup.cuh"
 
-// Multiplies and commits one tile by its warp.
+// Multiplies one tile and writes its rows. A whole warp calls it.
 template <bool adds>
 MBK_DEVICE void
 mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
@@ -42,9 +42,9 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
 }
 
 #if MBK_DOTS
-// As mbk_scan_run without the old y, and computes x'A x: one partial sum per tile, stored after
-// firsts and tails. A row may end in another tile, because each part of a row is multiplied by
-// the x of its row. alpha must be 1.
+// Does what mbk_scan_run does without the old y, and computes x'A x: one partial sum per tile,
+// stored after firsts and tails. A row may end in another tile, because each part of a row is
+// multiplied by the x of its row. alpha must be 1.
 MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                                   const mbk_u32 *row_id, const mbk_i32 *col_ind,
                                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
@@ -73,10 +73,10 @@ MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_r
 
 #include "spmv/gpu/scan/scan_arguments.cuh"
 
-// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:
+// Computes the product for beta = 0; mbk_scan_fixup follows. Launch: one warp per tile. Shared:
 // MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_product(const mbk_scan_product_arguments a) {
+    mbk_scan_product(MBK_GRID_CONSTANT mbk_scan_product_arguments a) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE
@@ -91,16 +91,18 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #endif
 }
 
-// The blocks that a multiprocessor should hold of the kernel that reads the old y. It needs
-// more registers, and would spill with scalars on the device, with empty rows, or with
-// accumulators of 8 bytes.
+// Blocks per multiprocessor of the kernel that reads the old y. It needs more registers, and
+// would spill with scalars on the device, with empty rows, or with accumulators of 8 bytes.
+// Products with a stop flag never launch it.
 #define MBK_SUM_BLOCKS                                                                         \
   (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \
-                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                                    \
+                      MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_STOPS)                       \
        ? 5 * MBK_BLOCKS / 6                                                                    \
        : MBK_BLOCKS)
 
-// As mbk_scan_product, for any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
+// Computes the product for any beta. Launch: as mbk_scan_product. Shared:
+// MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS]. With MBK_GRID_CONSTANT it would spill for
+// floats in packs of 4.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_sum(const mbk_scan_product_arguments a) {
   MBK_SCALARS_OF(a);

@@ -6,27 +6,29 @@
 #include "spmv/gpu/scan/scan_arguments.cuh"
 #include "spmv/gpu/scan/whole_arguments.cuh"
 
-/* The register scan: sizes and schedule (spmv/gpu/scan/scan.cu). */
+/* SCAN: sizes and schedule (spmv/gpu/scan/scan.cu). */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* blocks own whole rows: block_start instead of a fix-up */
-  int dots;  /* products compute x'A x */
+  int whole; /* 1: blocks own whole rows, with block_start instead of a fix-up */
+  int dots;  /* 1: products compute x'A x */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, block_start;
-  mbi_devptr tile_row; /* each tile's first row, then how many tiles before the tile that row
-                        * began */
-  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles earlier that row began */
+  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product: for beta = 0 */
 } mbi_scan_schedule;
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-/* The vector size from which a product computes x'A x for callers who want it. Rows must be
- * short and vectors so large that reading x and A x again would take longer than the sum costs
- * the product. */
+/* The vector size from which a product computes x'A x for callers who want it. It pays if rows
+ * are short, and if reading x and A x again would take longer than the sum adds to the
+ * product. */
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u /* bytes of a vector */
 #endif
+
+/* SCAN's knobs: nonzeros of a lane in a tile; 1 if rows cross blocks, 2 for whole rows. */
+enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan);
@@ -52,7 +54,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
                                                  mbi_devptr y, void *stream, int how);
 MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta);
 MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info);
-extern const mbi_cuda_method mbi_scan_method;
+MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/scan/scan.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/scan/scan.cu, for host and device.
 typedef struct mbk_scan_product_arguments {
   MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
   MBK_POINTER(const mbk_i32) col_ind;

@@ -14,7 +14,7 @@ MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-/* Returns the nonzeros whose accumulators take 16 bytes. */
+/* Returns the number of accumulators that fit in 16 bytes. */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
@@ -24,7 +24,7 @@ MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
-/* Returns 1 if values are stored per row or in a table: looking them up takes registers. */
+/* Returns 1 if values are stored per row or in a table. Looking them up takes registers. */
 static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
@@ -59,7 +59,7 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Computes what follows from the rows and from s->tiles, for every method on tiles of
+/* Computes the sizes that depend on the rows and on s->tiles, for every method on tiles of
  * nonzeros. */
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -78,15 +78,15 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Returns the nonzeros that fit one block of 1,024 threads per multiprocessor that owns whole
- * rows. One warp is left for rows that reach past the block's tiles. */
+/* Returns the number of nonzeros that one block of 1,024 threads per multiprocessor holds if
+ * blocks own whole rows. One warp is left for rows that extend beyond the block's tiles. */
 static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
-/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once
- * and no row takes a block more than one round, and for larger matrices of short rows, whose
- * ends the fix-up would look for. */
+/* Returns 1 if one launch over whole rows pays: if the whole matrix is in flight at once and no
+ * row takes a block more than one round, or if a larger matrix has short rows, whose ends a
+ * fix-up would have to find. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
@@ -105,12 +105,14 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
          mbi_value_bytes(plan) == 0 && plan->device.form != MBI_VALUES_ROW &&
          plan->device.nnz >= (single ? 8 : 4) * plan->device.rows &&
          plan->device.nnz >= 49152 * (uint64_t)plan->context->device.multiprocessors &&
-         plan->desc.sigma % twice == 0;
+         mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
 /* Chooses steps, threads and whole rows where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
+  const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+  const int wish_whole = mbi_knob(plan, MBI_KNOB_SCAN_WHOLE);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
@@ -130,11 +132,11 @@ static void mbi_scan_defaults(merbit_plan *plan) {
               : single                           ? 8
                                                  : 4;
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
-  s->steps = wish->sigma != 0 ? wish->sigma : steps;
+  s->steps = wish_steps != 0 ? wish_steps : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   s->whole =
-      nnz > 0 && (wish->omega == 2 ||
-                  (wish->omega == 0 && s->threads >= 64 &&
+      nnz > 0 && (wish_whole == 2 ||
+                  (wish_whole == 0 && s->threads >= 64 &&
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
@@ -152,9 +154,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
       steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
       threads = wide && !(twice && single) ? 512 : 256;
     }
-    s->steps = wish->sigma != 0 ? wish->sigma : steps;
+    s->steps = wish_steps != 0 ? wish_steps : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
+  } else if (wish_steps == 0 && !single && mbi_scan_looks_up(plan)) {
     /* More would spill. Blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
@@ -169,39 +171,42 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
          csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Computes the sizes of the specialisation. Needs plan->nonempty. */
+/* Computes the sizes of the specialisation. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
+  const int whole = mbi_knob(plan, MBI_KNOB_SCAN_WHOLE);
   uint64_t tile, warps;
   mbi_scan_defaults(plan);
   if (s->steps < 1 || s->steps > 32 || s->steps % s->pack != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps,
-                    s->pack);
+                    "plan_desc.tuning: steps is %d; the scan takes multiples of %d up to 32",
+                    s->steps, s->pack);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
                     s->threads);
   }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (s->whole && s->threads < 64)) {
+  if (whole < 0 || whole > 2 || (s->whole && s->threads < 64)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
-        "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
-        plan->desc.omega, s->threads);
+        "plan_desc.tuning: whole is %d and plan_desc.block_threads %d; the scan takes "
+        "whole=1 for rows that cross blocks, whole=2 for whole rows in blocks of at least 64 "
+        "threads",
+        whole, s->threads);
   }
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
   if (s->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    "%" PRIu64 " nonzeros make %" PRIu64
+                    " tiles; raise steps in plan_desc.tuning",
                     plan->device.nnz, s->tiles);
   }
   s->dots = mbi_scan_has_dots(plan);
   s->resident = mbi_scan_resident(plan);
-  /* One warp is for rows that reach past the tiles. */
+  /* One warp is for rows that extend beyond the tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);

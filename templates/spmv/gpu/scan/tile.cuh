@@ -1,6 +1,6 @@
-// Turns the products of a tile of 32 * MBK_STEPS nonzeros into rows by a segmented scan.
-// Included by every program that works on such tiles; it lists their macros. Rows are counted
-// by their number among the non-empty rows.
+// Turns the products of a tile of 32 * MBK_STEPS nonzeros into rows by a segmented scan. Every
+// program that works on such tiles includes this file, which lists their macros. Rows have
+// numbers among the non-empty rows.
 #ifndef MBK_STEPS
 #error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
 #endif
@@ -118,7 +118,7 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][
       sum = MBK_ADD(sum, product[g][j]);
       if (own >> j & 1) {
         if (ended == first) {
-          head = sum; // lanes before may hold a part of this row
+          head = sum; // earlier lanes may hold a part of this row
         } else {
           mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);
         }

@@ -1,16 +1,16 @@
-// Register scan of whole rows: y = alpha A x + beta y in one launch, for matrices so small that
-// the launch of a fix-up would show.
+// SCAN over whole rows: y = alpha A x + beta y in one launch, for matrices so small that the
+// launch of a fix-up would cost much.
 //
 // Data: the tiles of spmv/gpu/scan/scan.cu, and block_start. Block b owns the rows that begin
-// in the tiles from b * (MBK_WARPS - 1) on, up to those of block b + 1: the nonzeros
-// [block_start[b], block_start[b + 1]). These may reach into tiles of the blocks beside it.
+// in tiles b * (MBK_WARPS - 1) and following, up to the first tile of block b + 1: the nonzeros
+// [block_start[b], block_start[b + 1]). These may extend into tiles of neighbouring blocks.
 //
 // Work: a thread block owns whole rows, a warp one tile at a time. The warps of a block pass on
 // the carry-out of open rows in shared memory.
 //
 // Source: row-aligned blocks are from CSR-Stream (Greathouse, Daga, SC14). Blocks that begin at
-// the first row start after an even cut of the nonzeros, so that a cut needs no search, are
-// ours.
+// the first row start after an even cut of the nonzeros, so that a cut needs no search, are new
+// here.
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
@@ -25,7 +25,7 @@
 #include "spmv/gpu/scan/whole_arguments.cuh"
 
 // Writes block_start[0..blocks]. Launch: one thread per entry, 128 per block.
-MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(const mbk_scan_cut_arguments a) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();
   const mbk_u64 tile = at * (MBK_WARPS - 1);
   mbk_u64 cut = a.nnz;
@@ -51,8 +51,8 @@ MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {
                                : (1u << (mbk_u32)(count - first)) - 1;
 }
 
-// Multiplies and commits a block's rows. With `adds` the old y is loaded into shared memory
-// together with the nonzeros. Without, beta must be zero.
+// Multiplies and writes a block's rows. With `adds` the old y is loaded into shared memory
+// together with the nonzeros. Without `adds`, beta must be zero.
 template <bool adds>
 MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_u32 *row_id, const mbk_u32 *empty_id,
@@ -71,8 +71,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
   mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);
   mbk_u32 turn = 0;
-  // The sum so far of the row that is open after the rounds before. Only the block's last row
-  // can reach past its first round.
+  // The sum so far of the row that is open after earlier rounds. Only the block's last row can
+  // extend beyond its first round.
   MBK_COMPUTE open = MBK_ZERO;
   for (;;) {
     const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;
@@ -92,7 +92,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
         old[lane] = held;
         mbk_warp_sync(MBK_ALL);
       }
-      if (begin > start) { // the nonzeros before `begin` belong to the block before
+      if (begin > start) { // the nonzeros before `begin` belong to the previous block
         const mbk_u32 skipped = mbk_scan_below(begin - start);
         mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);
 #pragma unroll
@@ -127,7 +127,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     mbk_block_sync();
     const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;
     const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);
-    // The warp's first row adds the tails since the last warp before with a row end.
+    // The warp's first row adds the tails since the last earlier warp with a row end.
     if (closing) {
       const mbk_u32 before = closers & ((1u << warp) - 1);
       const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;
@@ -153,10 +153,11 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 #endif
 }
 
-// The product for beta = 0. Launch: MBK_THREADS per block, at least 64. Shared:
-// MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2 * MBK_WARPS].
+// Computes the product for beta = 0. Launch: one block per entry of block_start but the last,
+// MBK_THREADS per block, at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 * MBK_WARPS], mbk_u32[2
+// * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_whole(const mbk_scan_whole_arguments a) {
+    mbk_scan_whole(MBK_GRID_CONSTANT mbk_scan_whole_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
@@ -171,9 +172,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Reading the old y takes registers, so fewer blocks are resident.
 #define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
 
-// As mbk_scan_whole, for any beta. Shared: also MBK_VECTOR[MBK_THREADS].
+// Computes the product for any beta. Launch: as mbk_scan_whole. Shared: also
+// MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_scan_whole_sum(const mbk_scan_whole_arguments a) {
+    mbk_scan_whole_sum(MBK_GRID_CONSTANT mbk_scan_whole_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();

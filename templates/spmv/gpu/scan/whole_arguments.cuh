@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/scan/whole.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/scan/whole.cu, for host and device.
 typedef struct mbk_scan_cut_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_start;
   MBK_POINTER(const mbk_u32) tile_row;

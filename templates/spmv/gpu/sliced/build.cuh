@@ -1,9 +1,9 @@
 // Builds sliced storage on the GPU in three kernels: the order of rows, the width of each
-// slice, the copy of columns and values. Included by spmv/gpu/sliced/sliced.cu.
+// slice, the copy of columns and values. spmv/gpu/sliced/sliced.cu includes this file.
 #ifndef MBK_WINDOW
 #error "include spmv/gpu/sliced/sliced.cu, which opens with the list of macros"
 #endif
-#define MBK_AHEAD 4 // columns that a lane loads together
+#define MBK_AHEAD 4 // columns that a lane loads at once
 
 #include "spmv/gpu/sliced/build_arguments.cuh"
 
@@ -11,7 +11,8 @@
 // each place. Sorted rows have falling lengths within a window; rows of equal length keep their
 // order. Places after the last row get length 0 and row 2^32 - 1. Launch: one block of 512
 // threads per window. Shared: mbk_u64[MBK_WINDOW].
-MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments given) {
+MBK_KERNEL MBK_BOUNDS(512)
+    mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const keys = (mbk_u64 *)shared; // 2^32 - 1 - length, place in the window
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;
@@ -49,7 +50,7 @@ MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const mbk_sliced_order_arguments giv
 // Writes the width of each slice, the list of its columns' pages, and its number of columns of
 // two-byte codes. Launch: one warp per slice, 128 threads per block. Shared:
 // mbk_u32[4][MBK_PAGE_SET].
-MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(const mbk_sliced_width_arguments a) {
+MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
@@ -67,7 +68,7 @@ MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(const mbk_sliced_width_arguments a) 
 #endif
     const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);
     for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {
-      // The last column is repeated after the row's end, which changes nothing.
+      // After the row's end the last column is repeated, which changes nothing.
       mbk_u32 column[MBK_AHEAD];
 #pragma unroll
       for (mbk_u32 u = 0; u < MBK_AHEAD; u++) {
@@ -112,9 +113,7 @@ MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
 #define MBK_FILL 4 // packs of a row that a lane moves at a time
 // Copies columns and values into the slices. Launch: one warp per slice, 128 threads per block.
 // Shared: mbk_u32[4][32].
-MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {
-  mbk_u16 *columns = a.columns;
-  MBK_VALUE *sliced_values = a.sliced_values;
+MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(MBK_GRID_CONSTANT mbk_sliced_fill_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
@@ -134,9 +133,9 @@ MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(const mbk_sliced_fill_arguments a) {
   const mbk_u64 row = place;
 #endif
   const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);
-  columns += (mbk_u64)a.column_start[slice] * 32;
+  mbk_u16 *const columns = a.columns + (mbk_u64)a.column_start[slice] * 32;
 #if !MBK_PATTERN
-  sliced_values += (mbk_u64)a.slice_start[slice] * 32;
+  MBK_VALUE *const sliced_values = a.sliced_values + (mbk_u64)a.slice_start[slice] * 32;
 #endif
   // Loads past the last nonzero give zeros, which no product uses.
   for (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/sliced/build.cuh take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/sliced/build.cuh, for host and device.
 typedef struct mbk_sliced_order_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;

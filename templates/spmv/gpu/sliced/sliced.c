@@ -19,10 +19,12 @@ MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
 
 /* Returns the loads of 16 bytes of values that a lane keeps in flight. */
 static int mbi_sliced_unroll(const merbit_plan *plan) {
-  return plan->desc.sigma != 0 ? plan->desc.sigma : 2;
+  const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
+  return wish != 0 ? wish : 2;
 }
 
-/* Returns the critical path: a lane walks a row, loading columns with values, then x. */
+/* Returns the critical path in seconds: a lane walks the longest row, loading columns and
+ * values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -32,16 +34,16 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
   /* Sorting costs a row number for each row, which does not pay if there is little padding. */
-  s->sorted =
-      plan->desc.omega != 1 && plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+  s->sorted = mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
+              plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
   s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use 1 to 16, and a multiple of 32 "
-        "up to 1024",
+        "plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1 to 16, and a "
+        "multiple of 32 up to 1024",
         s->unroll, s->threads);
   }
   s->slices = (plan->device.rows + 31) / 32;
@@ -55,7 +57,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Fails if lengths or the starts of slices exceed 32 bits. Needs plan->nonempty. */
+/* Fails if lengths or the starts of slices exceed 32 bits. plan->nonempty must be set. */
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX ||
@@ -108,20 +110,15 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   void *offsets = NULL;
   mbk_arrays_offsets_arguments arguments;
   uint32_t found = 0;
-  merbit_status status =
-      mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets);
-  if (status == MERBIT_OK) {
-    arguments.counts = array;
-    arguments.blocks = mbi_sliced_of(plan)->slices;
-    arguments.total = total;
-    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-                               (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, total, sizeof found);
-  }
+  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets));
+  arguments.counts = array;
+  arguments.blocks = mbi_sliced_of(plan)->slices;
+  arguments.total = total;
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+                            (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
   *sum = found;
-  return status;
+  return MERBIT_OK;
 }
 
 /* Assigns rows to slices, and computes the widths of slices and of their columns. */
@@ -129,15 +126,14 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   mbk_sliced_order_arguments order_arguments;
   mbk_sliced_width_arguments width_arguments;
-  merbit_status status;
   order_arguments.row_ptr = plan->device.row_ptr;
   order_arguments.rows = plan->device.rows;
   order_arguments.length = s->length;
   order_arguments.row_id = s->row_id;
-  status = mbi_device_launch(
+  MBI_TRY(mbi_device_launch(
       plan->context, s->kernels[0], "mbk_sliced_order",
       (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
-      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments);
+      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, &order_arguments));
   width_arguments.row_ptr = plan->device.row_ptr;
   width_arguments.col_ind = plan->device.col_ind;
   width_arguments.length = s->length;
@@ -146,13 +142,11 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
   width_arguments.width = s->slice_start;
   width_arguments.pages = s->pages;
   width_arguments.column_width = s->column_start;
-  return status != MERBIT_OK
-             ? status
-             : mbi_device_launch(
-                   plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
-                   MBI_SLICED_BUILD_THREADS,
-                   (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)),
-                   NULL, &width_arguments);
+  return mbi_device_launch(
+      plan->context, s->kernels[1], "mbk_sliced_width", mbi_sliced_build_blocks(s),
+      MBI_SLICED_BUILD_THREADS,
+      (unsigned)(MBI_SLICED_BUILD_THREADS / 32 * MBI_PAGE_SET * sizeof(uint32_t)), NULL,
+      &width_arguments);
 }
 
 /* Builds everything but columns and values, and computes their sizes: slots of values, and of
@@ -164,7 +158,7 @@ static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
                                &s->pages};
   const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, places / 2};
-  MBI_TRY(mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes));
+  MBI_TRY(mbi_plan_allocate_parts(plan, "rows and slices", 5, parts, bytes));
   MBI_TRY(mbi_sliced_order(plan));
   MBI_TRY(mbi_sliced_offsets(plan, s->slice_start, &s->slots));
   MBI_TRY(mbi_sliced_offsets(plan, s->column_start, &s->column_slots));
@@ -209,8 +203,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     mbi_devptr *const parts[] = {&s->columns, &s->values};
     const uint64_t bytes[] = {columns, s->slots * values};
-    MBI_TRY(
-        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes));
+    MBI_TRY(mbi_plan_allocate_parts(plan, "sliced columns and values", 2, parts, bytes));
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Padding after a row's end is not written. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
@@ -222,9 +215,9 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  /* And the arrays allocated with it. */
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->length);
-  mbi_device_release(plan->context, mbi_sliced_of(plan)->columns);
+  /* This releases the arrays allocated with it as well. */
+  mbi_plan_release(plan, mbi_sliced_of(plan)->length);
+  mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -257,8 +250,6 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = mbi_sliced_of(plan)->unroll;
-  info->omega = 32;
   info->block_threads = mbi_sliced_of(plan)->threads;
   info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
@@ -274,6 +265,26 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
                   2.0 * (double)s->column_slots / slots, s->threads);
 }
 
+/* Returns whether slices of 32 rows need so little padding that the forecast can be trusted. */
+MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+}
+
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+    return HUGE_VAL;
+  }
+  return mbi_choose_longer(t.vectors + t.gathers +
+                               t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
+                                   MBI_CHOOSE_STREAM * t.light,
+                           mbi_sliced_walk(plan));
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
-    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+    mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
+    MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted,
+    "unroll unsorted"};

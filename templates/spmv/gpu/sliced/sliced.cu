@@ -1,7 +1,7 @@
-// Sliced storage: y = alpha A x + beta y over slices of 32 rows.
+// SLICED: y = alpha A x + beta y over slices of 32 rows.
 //
-// Data: a slice is stored column by column, in packs of MBK_PACK neighbours of a row; its width
-// is the length of its longest row. Slots after a row's end are padding that is never read.
+// Data: a slice is stored column by column, in packs of MBK_PACK neighbours of a row. Its width
+// is the length of its longest row. Slots after a row's end are padding that is never used.
 // Columns take two bytes in slices whose columns lie in few pages (spmv/shared/pages.cuh), else
 // four. Rows may be sorted by length within windows. Work: a warp owns a slice, a lane one row.
 //
@@ -94,12 +94,11 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 
 #include "spmv/gpu/sliced/sliced_arguments.cuh"
 
-// The product. slice_start counts columns of 32 values; column_start counts columns of 32
-// two-byte codes, of which a slice with four-byte columns takes two for each column. Launch:
-// one warp per slice. Shared: MBK_COMPUTE[MBK_TABLE].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_arguments a) {
-  const mbk_u16 *columns = a.columns;
-  const MBK_VALUE *values = a.values;
+// Computes the product. slice_start counts columns of 32 values. column_start counts columns of
+// 32 two-byte codes; a slice with four-byte columns takes two of them per column. Launch: one
+// warp per slice. Shared: MBK_COMPUTE[MBK_TABLE].
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_sliced_product(MBK_GRID_CONSTANT mbk_sliced_product_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
@@ -115,12 +114,13 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_sliced_product(const mbk_sliced_product_a
   const mbk_u32 start = mbk_load(a.column_start + slice);
   const mbk_u32 width =
       factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;
-  columns += (mbk_u64)start * 32;
+  const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;
+  const MBK_VALUE *values = a.values;
 #if !MBK_PATTERN
   values += (mbk_u64)mbk_load(a.slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
 #if MBK_BY_ROW
-  values += MBK_SORTED ? mbk_load(a.row_id + thread) : thread; // row_id is set where count > 0
+  values += MBK_SORTED ? mbk_load(a.row_id + thread) : thread; // row_id is set if count > 0
 #endif
   mbk_await();
   MBK_STOP_HERE

@@ -4,10 +4,10 @@
 #include "spmv/gpu/sliced/build_arguments.cuh"
 #include "spmv/gpu/sliced/sliced_arguments.cuh"
 
-/* Sliced storage (spmv/gpu/sliced/sliced.cu). */
+/* The state of SLICED: spmv/gpu/sliced/sliced.cu. */
 typedef struct mbi_sliced {
   int unroll, threads;
-  int sorted; /* rows sorted by length within windows */
+  int sorted; /* 1: rows are sorted by length within windows */
   uint64_t slices, blocks;
   uint64_t slots, column_slots; /* slots of values; slots of two-byte columns */
   mbi_devptr length, row_id, slice_start, column_start, pages, columns, values;
@@ -16,8 +16,12 @@ typedef struct mbi_sliced {
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
-#define MBI_PAGE_SET                                                                           \
-  65 /* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list */
+/* MBK_PAGE_SET of spmv/shared/pages.cuh: words of a warp that builds a list. */
+#define MBI_PAGE_SET 65
+
+/* SLICED's knobs: loads of 16 bytes of values that a lane keeps in flight; 1 to leave rows in
+ * their order. */
+enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan);
@@ -27,7 +31,8 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan);
 MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s);
-extern const mbi_cuda_method mbi_sliced_method;
+MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan);
+MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/sliced/sliced.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/sliced/sliced.cu, for host and device.
 typedef struct mbk_sliced_product_arguments {
   MBK_POINTER(const mbk_u32) slice_start, column_start;
   MBK_POINTER(const mbk_u16) pages;

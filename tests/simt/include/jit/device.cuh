@@ -18,26 +18,18 @@
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
+#define MBK_GRID_CONSTANT const
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
 
-typedef int mbk_i32;
+#include "jit/types.cuh" // of templates/
 typedef unsigned char mbk_u8;
 typedef unsigned short mbk_u16;
-typedef unsigned mbk_u32;
-typedef long long mbk_i64;
-typedef unsigned long long mbk_u64;
 
-// What kernels take is declared once for both sides; the host sees addresses where these are.
 template <class T> struct mbk_pointer_to { typedef T *type; };
-#undef MBK_POINTER
+#undef MBK_POINTER // the host's, where merbit.h came before
 #define MBK_POINTER(type_) mbk_pointer_to<type_>::type
-#ifndef MBI_CONTEXT_SCALAR
-struct mbk_scalar { // alpha or beta: a number, or a device pointer to one
-  mbk_u64 words[2];
-};
-#endif
 
-template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar scalar) {
+template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {
   T value;
   __builtin_memcpy(&value, &scalar, sizeof value);
   return value;

@@ -1,4 +1,4 @@
-// What the kernels of solve/pagerank/pagerank.cu take, for the host and the device.
+// Arguments of the kernels in solve/pagerank/pagerank.cu, for host and device.
 typedef struct mbk_pagerank_weigh_arguments {
   MBK_POINTER(MBK_VECTOR) weights;
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;

@@ -1,4 +1,4 @@
-// What the kernels of solve/precondition/setup.cu take, for the host and the device.
+// Arguments of the kernels in solve/precondition/setup.cu, for host and device.
 typedef struct mbk_setup_rows_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const MBK_COLUMN) col_ind;

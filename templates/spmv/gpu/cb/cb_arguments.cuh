@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/cb/cb.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/cb/cb.cu, for host and device.
 typedef struct mbk_cb_product_arguments {
   MBK_POINTER(const mbk_u64) task_block;
   MBK_POINTER(const mbk_u32) task_target;

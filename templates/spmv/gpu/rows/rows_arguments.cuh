@@ -1,4 +1,4 @@
-// What the kernels of spmv/gpu/rows/rows.cu take, for the host and the device.
+// Arguments of the kernels in spmv/gpu/rows/rows.cu, for host and device.
 typedef struct mbk_rows_product_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   MBK_POINTER(const mbk_i32) col_ind;

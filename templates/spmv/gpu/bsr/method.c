@@ -1,0 +1,34 @@
+#include "spmv/gpu/bsr/bsr.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+
+/* The method BSR. Its blocks are those of the view; or extracted from a CSR if the user asks
+ * for BSR (spmv/stages/extract_blocks.c); or the full blocks of which a CSR consists if AUTO
+ * takes BSR (spmv/stages/full_blocks.c). */
+
+static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
+  return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
+         : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
+                                                  : mbi_extracted_create(plan);
+}
+
+static void mbi_bsr_method_destroy(merbit_plan *plan) {
+  if (plan->extracted.csr.rows > 0) {
+    mbi_extracted_destroy(plan);
+  } else {
+    mbi_bsr_destroy(plan);
+  }
+}
+
+static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
+  return plan->extracted.csr.rows == 0 ? mbi_bsr_fill(plan)
+         : plan->extracted.by_shape    ? mbi_extract_refresh(plan)
+                                       : mbi_extracted_refresh(plan);
+}
+
+MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+    sizeof(mbi_bsr_tiles), mbi_bsr_method_create,  mbi_bsr_method_destroy,
+    mbi_bsr_carry_bytes,   mbi_bsr_multiply,       mbi_bsr_info,
+    mbi_bsr_describe,      mbi_bsr_method_refresh, 0,
+    mbi_extracted_cost,    MBI_MAKING_FORM,        NULL,
+    "blocks shuffle"};

@@ -1,0 +1,186 @@
+#include "core/context.h"
+#include "jit/jit.h"
+#include "matrix/matrix.h"
+#include "spmv/shared/shared.h"
+#include "spmv/cpu/cpu.h"
+#include "spmv/gpu/scan/scan.h"
+#include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
+
+/* The last stage: stores new values where products read them. */
+
+/* Builds the method again for general values, at `values`, which the plan then owns. The size
+ * of the carries does not depend on the values: products compute x'A x only if they did
+ * before. */
+static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
+  merbit_context *context = plan->context;
+  const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
+  merbit_plan fresh = *plan;
+  merbit_status status;
+  fresh.state = NULL; /* the old plan keeps its state until the new one is complete */
+  mbi_method_forget(&fresh);
+  memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
+  fresh.desc.changing_values = 1;
+  fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
+  fresh.device.form = MBI_VALUES_GENERAL;
+  fresh.device.table = 0;
+  fresh.device.values = values;
+  fresh.device.owns_values = 1;
+  fresh.device.bytes += bytes;
+  status = mbi_choose(&fresh);
+  if (status != MERBIT_OK) {
+    mbi_method_destroy(&fresh);
+    mbi_nonempty_destroy(&fresh, &fresh.nonempty);
+    return status;
+  }
+  mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
+          mbi_value_name(plan));
+  mbi_method_destroy(plan);
+  mbi_nonempty_destroy(plan, &plan->nonempty);
+  mbi_plan_release(plan, plan->device.values);
+  mbi_plan_release(plan, plan->device.table);
+  fresh.device.bytes -=
+      mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
+  mbi_mutex_lock(&context->lock);
+  fresh.references = plan->references;
+  *plan = fresh;
+  mbi_mutex_unlock(&context->lock);
+  return MERBIT_OK;
+}
+
+/* Stores the values at *values in the plan's form, or remakes the plan's form from them if they
+ * do not have it; the plan then owns them, and *values becomes 0. */
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
+                                        mbi_devptr *values, mbi_values_search *look) {
+  mbi_device_csr *csr = &plan->device;
+  int have = 0;
+  MBI_TRY(mbi_values_search_begin(plan, program, *values, look));
+  MBI_TRY(mbi_values_have(plan, look, csr->form, &have));
+  if (have) {
+    MBI_TRY(mbi_values_store(plan, look, csr->form, csr->values, csr->table));
+    return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
+                                                                    : MERBIT_OK;
+  }
+  MBI_TRY(mbi_stored_remake(plan, *values));
+  *values = 0;
+  return MERBIT_OK;
+}
+
+/* Stores new values in the plan's shorter form. If they do not fit it, the plan takes over the
+ * general values at *values, and *values becomes 0. */
+static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_values_search look;
+  mbi_program program;
+  merbit_status status;
+  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
+  status = mbi_stored_shorten(plan, &program, values, &look);
+  mbi_values_search_end(plan, &look);
+  mbi_program_destroy(context, &program);
+  return status;
+}
+
+/* Copies new values to the array `target`, in the plan's order of nonzeros. */
+static merbit_status mbi_stored_move(merbit_plan *plan, const void *values,
+                                     merbit_memory memory, size_t bytes, mbi_devptr target) {
+  merbit_context *context = plan->context;
+  const int moved = plan->reorder.device_places != 0, device = memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr from = device ? mbi_device_address(values) : 0, own = 0;
+  merbit_status status = MERBIT_OK;
+  if (!moved) {
+    return device ? mbi_device_copy(context, target, from, bytes)
+                  : mbi_device_upload(context, target, values, bytes);
+  }
+  if (!device) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "new values, as they come", &own));
+    from = own;
+    status = mbi_device_upload(context, own, values, bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_values_cuda(plan, from, target);
+  }
+  mbi_plan_release(plan, own);
+  return status;
+}
+
+/* Moves new values to *fresh, or to the plan's own array if that is 0, and to the method's
+ * form. If the plan takes *fresh, it becomes 0. */
+static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *given,
+                                    size_t bytes, mbi_devptr *fresh) {
+  mbi_device_csr *csr = &plan->device;
+  MBI_TRY(mbi_stored_move(plan, given->values, given->memory, bytes,
+                          *fresh != 0 ? *fresh : csr->values));
+  if (csr->form != MBI_VALUES_GENERAL) {
+    MBI_TRY(mbi_stored_shorter(plan, fresh));
+  } else {
+    if (*fresh != 0) {
+      csr->values = *fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      *fresh = 0;
+    }
+    MBI_TRY(plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK);
+  }
+  return mbi_device_synchronize(plan->context, NULL);
+}
+
+/* Stores new values for a plan on CUDA: in an array that the plan owns, which replaces a
+ * borrowed one, or in a shorter form. The CUDA context must be current. */
+static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
+                                                const mbi_new_values *given) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const int shorter = csr->form != MBI_VALUES_GENERAL;
+  const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+  mbi_devptr fresh = 0;
+  merbit_status status;
+  if (given->memory == MERBIT_MEMORY_DEVICE) {
+    if (!mbi_device_owns(context, given->values)) {
+      return mbi_fail(
+          context, MERBIT_INVALID_ARGUMENT,
+          "`memory` says that the new values are in device memory, but %p is not an "
+          "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory",
+          given->values);
+    }
+    MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
+  }
+  if (shorter || !csr->owns_values) {
+    MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
+  }
+  status = mbi_stored_put(plan, given, bytes, &fresh);
+  mbi_plan_release(plan, fresh);
+  return status;
+}
+
+static merbit_status mbi_stored_on_cuda(merbit_plan *plan, const mbi_new_values *given) {
+  merbit_status status;
+  MBI_TRY(mbi_device_enter(plan->context));
+  status = mbi_stored_on_cuda_entered(plan, given);
+  mbi_device_leave(plan->context);
+  return status;
+}
+
+/* Stores new values, in host memory, for a plan on the CPU. */
+static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *given) {
+  const size_t bytes = (size_t)given->count * mbi_type_size(plan->type);
+  if (given->values != plan->values) { /* an earlier stage may have stored them already */
+    if (plan->own_values == NULL) {
+      MBI_TRY(mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
+                                 &plan->own_values));
+    }
+    memcpy(plan->own_values, given->values, bytes);
+    plan->values = plan->own_values;
+  }
+  if (plan->cpu->refresh != NULL) {
+    MBI_TRY(plan->cpu->refresh(plan));
+  }
+  return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
+}
+
+/* Stores new values, given in the order of plan->csr or plan->bsr. */
+MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+  return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
+                                        : mbi_stored_on_cpu(plan, fresh);
+}

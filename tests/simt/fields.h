@@ -1,0 +1,121 @@
+// The fields of a kernel's struct of arguments, without a second list of them: an object is
+// made from probes, of which each turns into the field that it stands for and notes its place.
+// A struct without constructors, with pointers, numbers, and structs and arrays of these.
+#ifndef SIMT_FIELDS_H
+#define SIMT_FIELDS_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+struct mbk_scalar; // alpha or beta: not one field, but what the kernel takes it for
+
+enum { SIMT_FIELDS_MAX = 24, SIMT_POINTERS_MAX = 32 };
+
+struct simt_field {
+  size_t at, bytes;
+  bool scalar; // a mbk_scalar
+};
+
+struct simt_fields {
+  size_t bytes = 0;
+  unsigned count = 0, pointers = 0;
+  simt_field field[SIMT_FIELDS_MAX] = {};    // of the struct itself
+  size_t pointer[SIMT_POINTERS_MAX] = {};    // offsets, those within inner structs included
+  unsigned field_of[SIMT_POINTERS_MAX] = {}; // which field a pointer is, or is in
+};
+
+template <class T>
+constexpr bool simt_has_fields = std::is_class_v<T> && !std::is_same_v<T, mbk_scalar>;
+
+struct simt_probe {
+  simt_fields *found;
+  template <class T> constexpr operator T() const;
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wmissing-braces"
+#endif
+template <class P, size_t... i>
+constexpr auto simt_made_of(std::index_sequence<i...>, int)
+    -> decltype(P{((void)i, simt_probe{})...}, true) {
+  return true;
+}
+template <class P, size_t... i> constexpr bool simt_made_of(std::index_sequence<i...>, long) {
+  return false;
+}
+
+template <class P, size_t... i>
+constexpr void simt_probe_all(simt_fields &found, std::index_sequence<i...>) {
+  (void)P{((void)i, simt_probe{&found})...};
+}
+#pragma GCC diagnostic pop
+
+// The most probes that a P is made of.
+template <class P, size_t n = 0> constexpr size_t simt_count_fields() {
+  if constexpr (simt_made_of<P>(std::make_index_sequence<n + 1>(), 0)) {
+    return simt_count_fields<P, n + 1>();
+  } else {
+    return n;
+  }
+}
+
+// Returns the fields of P. A P that is no struct is the one field.
+template <class P> constexpr simt_fields simt_fields_of() {
+  simt_fields found;
+  if constexpr (simt_has_fields<P>) {
+    simt_probe_all<P>(found, std::make_index_sequence<simt_count_fields<P>()>());
+  } else {
+    (void)(P)simt_probe{&found};
+  }
+  found.bytes = (found.bytes + alignof(P) - 1) / alignof(P) * alignof(P);
+  return found;
+}
+template <class P> struct simt_struct {
+  static constexpr simt_fields fields = simt_fields_of<P>();
+  static_assert(fields.bytes == sizeof(P), "a struct whose fields are not all seen");
+};
+
+template <class T> constexpr simt_probe::operator T() const {
+  const size_t at = (found->bytes + alignof(T) - 1) / alignof(T) * alignof(T);
+  if constexpr (std::is_pointer_v<T>) {
+    found->pointer[found->pointers] = at;
+    found->field_of[found->pointers++] = found->count;
+  } else if constexpr (simt_has_fields<T>) {
+    constexpr const simt_fields &inner = simt_struct<T>::fields;
+    for (unsigned i = 0; i < inner.pointers; i++) {
+      found->pointer[found->pointers] = at + inner.pointer[i];
+      found->field_of[found->pointers++] = found->count;
+    }
+  }
+  found->field[found->count++] = {at, sizeof(T), std::is_same_v<T, mbk_scalar>};
+  found->bytes = at + sizeof(T);
+  return T();
+}
+
+// The struct of a kernel's arguments, of which each must have its field's size; alpha and beta
+// that of a number or a pointer. What is no field is 0xff, and so is what they do not fill.
+// Nothing if the list does not fit.
+template <class... A>
+std::vector<uint64_t> simt_pack(const simt_fields &fields, const A &...arguments) {
+  std::vector<uint64_t> words(fields.bytes / 8 + 1, UINT64_MAX);
+  const void *const from[] = {&arguments...};
+  const size_t bytes[] = {sizeof arguments...};
+  if (fields.count != sizeof...(A)) {
+    return {};
+  }
+  for (unsigned i = 0; i < fields.count; i++) {
+    const simt_field &field = fields.field[i];
+    if (field.scalar ? bytes[i] > field.bytes : bytes[i] != field.bytes) {
+      return {};
+    }
+    memcpy((char *)words.data() + field.at, from[i], bytes[i]);
+  }
+  return words;
+}
+#endif // SIMT_FIELDS_H
