@@ -1463,15 +1463,11 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #define MBI_NOINLINE __attribute__((noinline))
+#define MBI_COLD __attribute__((cold))
 #else
 #define MBI_PRINTF(at, first)
 #define MBI_NOINLINE
-#endif
-
-#if defined(MBI_SEPARATE)
-#define MBI_INTERNAL
-#else
-#define MBI_INTERNAL static
+#define MBI_COLD
 #endif
 
 #define MBI_TRY(call) \
@@ -1711,41 +1707,40 @@ struct merbit_context {
 };
 #endif
 
-MBI_INTERNAL double mbi_seconds(void) {
+static double mbi_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-MBI_INTERNAL const char *mbi_environment(const char *name) {
+static const char *mbi_environment(const char *name) {
   const char *value = secure_getenv(name);
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-MBI_INTERNAL int mbi_processors(void) {
+static int mbi_processors(void) {
   cpu_set_t sets[64];
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
   return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
 }
 
-MBI_INTERNAL void *mbi_library_open(const char *path) {
+static void *mbi_library_open(const char *path) {
   return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-MBI_INTERNAL const char *mbi_library_error(void) {
+static const char *mbi_library_error(void) {
   const char *text = dlerror();
   return text != NULL ? text : "unknown reason";
 }
 
-MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
-    size_t size) {
+static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
   void *symbol = dlsym(library, name);
   memcpy(pointer, &symbol, size);
   return symbol != NULL;
 }
 
-MBI_INTERNAL void mbi_library_close(void *library) {
+static void mbi_library_close(void *library) {
   if (library != NULL) {
     (void)dlclose(library);
   }
@@ -1772,23 +1767,23 @@ static const struct {
     {"MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"},
     {"MERBIT_CANCELLED", "a callback asked to stop"}, };
 
-MERBIT_API const char *merbit_version(void) {
+MBI_COLD MERBIT_API const char *merbit_version(void) {
   return MERBIT_VERSION_STRING;
 }
 
-static int mbi_status_known(merbit_status status) {
+MBI_COLD static int mbi_status_known(merbit_status status) {
   return (int)status >= 0 && (size_t)status < sizeof(mbi_statuses) / sizeof(mbi_statuses[0]);
 }
 
-MERBIT_API const char *merbit_status_name(merbit_status status) {
+MBI_COLD MERBIT_API const char *merbit_status_name(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].name : "MERBIT_UNKNOWN_STATUS";
 }
 
-MERBIT_API const char *merbit_status_text(merbit_status status) {
+MBI_COLD MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+MBI_COLD static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
     const char *message) {
   if (error != NULL) {
     error->status = status;
@@ -1797,7 +1792,7 @@ MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status stat
   return status;
 }
 
-MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *format, ...) {
+MBI_PRINTF(2, 3) static void mbi_log(merbit_context *context, const char *format, ...) {
   char line[1024];
   va_list arguments;
   if (context->log == NULL) {
@@ -1809,7 +1804,7 @@ MBI_PRINTF(2, 3) MBI_INTERNAL void mbi_log(merbit_context *context, const char *
   context->log(context->log_user, line);
 }
 
-static mbi_failure *mbi_failure_find(merbit_context *context) {
+MBI_COLD static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
   for (i = 0; i < MBI_FAILURES; i++) {
     mbi_failure *failure = &context->failures[i];
@@ -1820,7 +1815,7 @@ static mbi_failure *mbi_failure_find(merbit_context *context) {
   return NULL;
 }
 
-static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
+MBI_COLD static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
   mbi_failure *failure;
   int i;
   mbi_mutex_lock(&context->lock);
@@ -1839,8 +1834,7 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_PRINTF(3, 4)
-MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status status,
+MBI_PRINTF(3, 4) static merbit_status mbi_fail(merbit_context *context, merbit_status status,
     const char *format, ...) {
   merbit_error error;
   va_list arguments;
@@ -1853,7 +1847,7 @@ MBI_INTERNAL merbit_status mbi_fail(merbit_context *context, merbit_status statu
   return status;
 }
 
-MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
+MBI_COLD static void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
   failure = mbi_failure_find(context);
@@ -1865,7 +1859,7 @@ MBI_INTERNAL void mbi_error_clear(merbit_context *context, char *reason, size_t 
   mbi_mutex_unlock(&context->lock);
 }
 
-MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
+MBI_COLD MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
   merbit_error error = {MERBIT_OK, ""};
   const mbi_failure *failure;
   if (context == NULL) {
@@ -1887,27 +1881,27 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 }
 
 /* ==== >>core/memory.c  allocator hooks, sizes ============================================= */
-MBI_INTERNAL void *mbi_default_allocate(void *user, size_t bytes) {
+static void *mbi_default_allocate(void *user, size_t bytes) {
   (void)user;
   return malloc(bytes);
 }
 
-MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
+static void mbi_default_release(void *user, void *memory) {
   (void)user;
   free(memory);
 }
 
-MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
+static void *mbi_allocate(merbit_context *context, size_t bytes) {
   return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
 }
 
-MBI_INTERNAL void mbi_release(merbit_context *context, void *memory) {
+static void mbi_release(merbit_context *context, void *memory) {
   if (memory != NULL) {
     context->allocator.release(context->allocator.user, memory);
   }
 }
 
-MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
+static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
     size_t size, const char *what, void **array) {
   *array = NULL;
   if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
@@ -1927,7 +1921,7 @@ MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t c
 #define MBI_MOVED_AT_ONCE 1024
 #define MBI_MPOL_MF_MOVE 2
 
-static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
+MBI_COLD static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
   FILE *file;
   size_t length = 0;
@@ -1940,7 +1934,7 @@ static void mbi_text_of_file(const char *root, const char *name, char *text, siz
   text[length] = '\0';
 }
 
-static int mbi_list_next(const char **text, long *first, long *last) {
+MBI_COLD static int mbi_list_next(const char **text, long *first, long *last) {
   char *end;
   *first = *last = strtol(*text, &end, 10);
   if (end == *text || *first < 0) {
@@ -1957,7 +1951,7 @@ static int mbi_list_next(const char **text, long *first, long *last) {
   return *last >= *first;
 }
 
-static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
+MBI_COLD static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
     numa->cpu[numa->count] = (int16_t)cpu;
     numa->node[numa->count] = (int16_t)node;
@@ -1965,7 +1959,7 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   }
 }
 
-MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+MBI_COLD static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
   long node, last_node, cpu, last_cpu;
@@ -1995,7 +1989,7 @@ MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_
   numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
 }
 
-MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
+MBI_COLD static void mbi_numa_here(mbi_numa *numa) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
     CPU_ZERO(&allowed);
@@ -2003,23 +1997,23 @@ MBI_INTERNAL void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread) {
+MBI_COLD static int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task) {
+MBI_COLD static int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
-MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
+MBI_COLD static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }
 
-MBI_INTERNAL int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
+MBI_COLD static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
   return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
 }
 
-MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
+MBI_COLD static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   cpu_set_t own;
   if (numa->count > 0) {
     CPU_ZERO(&own);
@@ -2028,13 +2022,13 @@ MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   }
 }
 
-MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
+MBI_COLD static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
     uintptr_t *first, uintptr_t *end) {
   *first = (array + page - 1) / page * page;
   *end = (array + bytes) / page * page;
 }
 
-MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+MBI_COLD static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;
   void *pages[MBI_MOVED_AT_ONCE];
@@ -2065,15 +2059,15 @@ static int mbi_context_forked(const merbit_context *context) {
 
 #ifdef _OPENMP
 
-MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
+static void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_mutex_init(&context->lock, NULL);
 }
 
-MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
+static void mbi_context_locks_destroy(merbit_context *context) {
   (void)pthread_mutex_destroy(&context->lock);
 }
 
-MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
+static void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
@@ -2084,8 +2078,7 @@ static void mbi_threads_bind_one(void *argument, int index) {
   }
 }
 
-MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
-    void *argument) {
+static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   const int threads = context->threads;
   int thread, index;
   if (tasks > 1 && threads > 1 && !mbi_context_forked(context)) {
@@ -2103,14 +2096,14 @@ MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task
   }
 }
 
-MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
+static void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   mbi_parallel(context, context->threads, mbi_threads_bind_one, context);
 }
 
 #else
 
-MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
+static void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_mutex_init(&context->lock, NULL);
   (void)pthread_mutex_init(&context->pool.caller, NULL);
   (void)pthread_mutex_init(&context->pool.lock, NULL);
@@ -2118,7 +2111,7 @@ MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_cond_init(&context->pool.idle, NULL);
 }
 
-MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
+static void mbi_context_locks_destroy(merbit_context *context) {
   if (!mbi_context_forked(context)) {
     (void)pthread_cond_destroy(&context->pool.idle);
     (void)pthread_cond_destroy(&context->pool.wake);
@@ -2135,7 +2128,7 @@ static int mbi_pool_claim(mbi_pool *pool, int index) {
   return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
 }
 
-MBI_INTERNAL void mbi_pool_drain_near(mbi_pool *pool, int number) {
+static void mbi_pool_drain_near(mbi_pool *pool, int number) {
   const int first = mbi_first_task(pool->tasks, pool->threads, number);
   const int own = mbi_first_task(pool->tasks, pool->threads, number + 1) - first;
   int i;
@@ -2209,13 +2202,13 @@ static void mbi_pool_start(merbit_context *context) {
   }
 }
 
-MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
+static void mbi_threads_bind(merbit_context *context) {
   mbi_numa_here(&context->numa);
   context->pool.threads = context->threads;
   context->pool.bound = &context->numa;
 }
 
-MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
+static void mbi_pool_destroy(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   int i;
   if (pool->count == 0 || mbi_context_forked(context)) {
@@ -2232,8 +2225,7 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   mbi_release(context, pool->workers);
 }
 
-MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task,
-    void *argument) {
+static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   mbi_pool *pool = &context->pool;
   int index;
   if (tasks > 1 && context->threads > 1 && !mbi_context_forked(context) &&
@@ -2271,14 +2263,14 @@ MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task
 #endif
 
 /* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
-MBI_INTERNAL mbi_hash mbi_hash_start(void) {
+MBI_COLD static mbi_hash mbi_hash_start(void) {
   mbi_hash hash;
   hash.high = UINT64_C(0x6c62272e07bb0142);
   hash.low = UINT64_C(0x62b821756295c58d);
   return hash;
 }
 
-MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+MBI_COLD static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
   const unsigned char *bytes = (const unsigned char *)data;
   const uint64_t prime = 0x13b;
   size_t i;
@@ -2293,14 +2285,14 @@ MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size)
   return hash;
 }
 
-MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
+MBI_COLD static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
   (void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
 /* ==== >>core/files.c  directories and files =============================================== */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-static const char *mbi_directory_fault(const struct stat *facts, int last) {
+MBI_COLD static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
   }
@@ -2314,7 +2306,7 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
   return NULL;
 }
 
-MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
+MBI_COLD static int mbi_link_replace(char *path, size_t size, size_t end) {
   char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
   (void)snprintf(rest, sizeof rest, "%s", path + end);
@@ -2332,7 +2324,7 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
   return (size_t)length >= size - end ? ENAMETOOLONG : 0;
 }
 
-static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
+MBI_COLD static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
   part[end] = '\0';
@@ -2348,7 +2340,7 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error) {
+MBI_COLD static const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
   int links = 0, last = 0;
@@ -2375,7 +2367,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
   return *error != 0 ? "cannot be created or examined" : fault;
 }
 
-MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+MBI_COLD static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
   char here[MBI_PATH_SIZE];
   here[0] = '\0';
   if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
@@ -2386,7 +2378,7 @@ MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size
   return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
-MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
+MBI_COLD static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   char buffer[PATH_MAX];
   if (realpath(path, buffer) == NULL) {
     return errno;
@@ -2398,7 +2390,7 @@ MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t 
   return 0;
 }
 
-MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
+MBI_COLD static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
     void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   struct stat facts;
@@ -2436,7 +2428,7 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+MBI_COLD static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -2455,8 +2447,7 @@ MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, s
   return 0;
 }
 
-MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
-    int *file) {
+MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
   int attempt, error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
     struct timespec now;
@@ -2477,7 +2468,7 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
   return error;
 }
 
-MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
+MBI_COLD static int mbi_private_write(const char *directory, const char *name,
     const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
   uint64_t length = 0;
@@ -2510,7 +2501,7 @@ MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
   return error;
 }
 
-MBI_INTERNAL int mbi_file_remove(const char *path) {
+MBI_COLD static int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
@@ -2520,7 +2511,7 @@ typedef struct mbi_aged {
   char name[64];
 } mbi_aged;
 
-static int mbi_aged_compare(const void *left, const void *right) {
+MBI_COLD static int mbi_aged_compare(const void *left, const void *right) {
   const mbi_aged *a = (const mbi_aged *)left, *b = (const mbi_aged *)right;
   if (a->used.tv_sec != b->used.tv_sec) {
     return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
@@ -2531,7 +2522,7 @@ static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
+MBI_COLD static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
     size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
   mbi_aged *grown;
@@ -2551,7 +2542,7 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
+MBI_COLD static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
     mbi_aged **files, size_t *count) {
   const struct dirent *entry;
   size_t capacity = 0;
@@ -2589,7 +2580,7 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
+MBI_COLD static int mbi_directory_trim(merbit_context *context, const char *path,
     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
   size_t count = 0, i;
@@ -2617,7 +2608,7 @@ MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
   return error;
 }
 
-MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+MBI_COLD static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
     if (length + 2 >= size) {
@@ -2632,7 +2623,7 @@ MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size)
   return length;
 }
 
-MBI_INTERNAL int mbi_files_matching(const char *pattern,
+MBI_COLD static int mbi_files_matching(const char *pattern,
     int (*take)(void *user, const char *path), void *user) {
   glob_t found;
   int taken = 0;
@@ -2647,13 +2638,13 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size) {
+MBI_COLD static void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-MBI_INTERNAL void mbi_library_keep(void *library) {
+MBI_COLD static void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
   if (path[0] != '\0') {
@@ -2662,7 +2653,7 @@ MBI_INTERNAL void mbi_library_keep(void *library) {
 }
 
 /* ==== >>core/user_files.c  files that the user names ====================================== */
-MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
+MBI_COLD static int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
   *size = 0;
@@ -2683,7 +2674,7 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
+MBI_COLD static int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
   do {
@@ -2692,17 +2683,17 @@ MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
   return (int64_t)got;
 }
 
-MBI_INTERNAL void mbi_file_close(int file) {
+MBI_COLD static void mbi_file_close(int file) {
   (void)close(file);
 }
 
-MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {
+MBI_COLD static int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
 }
 
-static int mbi_replacement_find(mbi_replacement *r, const char *path) {
+MBI_COLD static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   int links, error = 0;
   if (strlen(path) >= sizeof r->target) {
     return ENAMETOOLONG;
@@ -2722,7 +2713,7 @@ static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+MBI_COLD static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
   int attempt, error;
@@ -2755,7 +2746,7 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   return error;
 }
 
-MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error) {
+MBI_COLD static int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
   }
@@ -2879,7 +2870,7 @@ typedef struct mbi_texts {
 
 #endif
 
-MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
+MBI_COLD static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
     mbi_curesult result) {
   const char *text = NULL;
   if (get == NULL || get(result, &text) != 0 || text == NULL) {
@@ -2888,20 +2879,20 @@ MBI_INTERNAL const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const
   return text;
 }
 
-MBI_INTERNAL const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result) {
+MBI_COLD static const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result) {
   return mbi_driver_text(driver->get_error_name, result);
 }
 
-MBI_INTERNAL const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result) {
+MBI_COLD static const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result) {
   return mbi_driver_text(driver->get_error_string, result);
 }
 
-MBI_INTERNAL void mbi_driver_close(mbi_driver *driver) {
+MBI_COLD static void mbi_driver_close(mbi_driver *driver) {
   mbi_library_close(driver->library);
   memset(driver, 0, sizeof *driver);
 }
 
-MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver) {
+MBI_COLD static const char *mbi_driver_load(mbi_driver *driver) {
   if (!mbi_library_function(driver->library, "cuInit", &driver->init, sizeof driver->init)) {
     return "cuInit";
   }
@@ -3042,7 +3033,7 @@ MBI_INTERNAL const char *mbi_driver_load(mbi_driver *driver) {
   return NULL;
 }
 
-MBI_INTERNAL merbit_status mbi_driver_open(merbit_context *context) {
+MBI_COLD static merbit_status mbi_driver_open(merbit_context *context) {
   mbi_driver *driver = &context->device.driver;
   const char *missing;
   mbi_curesult result;
@@ -3084,12 +3075,12 @@ static const struct {
     {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"},
     {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"}, };
 
-MBI_INTERNAL void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
+MBI_COLD static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
   mbi_library_close(nvrtc->library);
   memset(nvrtc, 0, sizeof *nvrtc);
 }
 
-MBI_INTERNAL const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
+MBI_COLD static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   if (!mbi_library_function(nvrtc->library, "nvrtcVersion", &nvrtc->get_version,
       sizeof nvrtc->get_version)) {
     return "nvrtcVersion";
@@ -3145,7 +3136,7 @@ MBI_INTERNAL const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   return NULL;
 }
 
-MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
+MBI_COLD static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
   int list[256];
   int count = 0, best = 0, i;
   if (nvrtc->get_num_archs(&count) != 0 || count < 0 ||
@@ -3160,7 +3151,7 @@ MBI_INTERNAL int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) 
   return best;
 }
 
-static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
+MBI_COLD static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
   (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
       path != NULL ? ": " : "", why);
   mbi_log(search->context, "NVRTC refused: %s", search->refused);
@@ -3168,7 +3159,7 @@ static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const ch
   return 0;
 }
 
-static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
+MBI_COLD static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   mbi_device *device = &search->context->device;
   mbi_nvrtc *nvrtc = &device->nvrtc;
   const char *missing = mbi_nvrtc_load(nvrtc);
@@ -3194,7 +3185,7 @@ static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   return 1;
 }
 
-static int mbi_nvrtc_try(void *user, const char *path) {
+MBI_COLD static int mbi_nvrtc_try(void *user, const char *path) {
   mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   nvrtc->library = mbi_library_open(path);
@@ -3202,7 +3193,7 @@ static int mbi_nvrtc_try(void *user, const char *path) {
       : mbi_nvrtc_refuse(search, NULL, mbi_library_error());
 }
 
-static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
+MBI_COLD static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   const size_t length = strlen(search->places);
   mbi_log(search->context, "NVRTC: trying %s", place);
   if (length + strlen(place) + 3 < sizeof search->places) {
@@ -3212,7 +3203,7 @@ static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   search->tried++;
 }
 
-MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
+MBI_COLD static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   size_t i;
   mbi_nvrtc_note(search, name);
@@ -3242,7 +3233,7 @@ MBI_INTERNAL int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) 
   return 0;
 }
 
-static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
+MBI_COLD static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
   if (major == 11) {
     return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
@@ -3251,7 +3242,7 @@ static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   return mbi_nvrtc_try_name(search, name);
 }
 
-static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
+MBI_COLD static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   const int driver = search->context->device.driver_version / 1000;
   const int own = driver >= MBI_NVRTC_OLDEST && driver < 100 ? driver : MBI_NVRTC_NEWEST;
   int major;
@@ -3268,7 +3259,7 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   return mbi_nvrtc_try_name(search, "libnvrtc.so");
 }
 
-MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
+MBI_COLD static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
   search.context = context;
@@ -3293,7 +3284,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_open(merbit_context *context, const char *p
       search.refused);
 }
 
-MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
+MBI_COLD static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
     const char *main_file) {
   const char *text;
   if (result == 0) {
@@ -3306,7 +3297,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_check(merbit_context *context, int result, 
       text != NULL ? text : "no text", result);
 }
 
-MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
+MBI_COLD static char *mbi_nvrtc_log(merbit_context *context, void *program) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   size_t size = 0;
   char *log;
@@ -3324,8 +3315,7 @@ MBI_INTERNAL char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
-    size_t size) {
+MBI_COLD static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
   int found = 0;
   first[0] = '\0';
   while (log != NULL && *log != '\0') {
@@ -3352,7 +3342,7 @@ MBI_INTERNAL void mbi_nvrtc_tell(merbit_context *context, const char *log, char 
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 
-MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
+static int mbi_device_fatal(mbi_curesult result) {
   switch (result) {
   case 4:
   case 214:
@@ -3375,7 +3365,7 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   }
 }
 
-MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
+static int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
   int alive = 0;
   if (!mbi_device_fatal(result)) {
     return 0;
@@ -3385,11 +3375,11 @@ MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult resu
   return 1;
 }
 
-MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
+static mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
+static merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
     return MERBIT_OK;
@@ -3399,7 +3389,7 @@ MBI_INTERNAL merbit_status mbi_device_alive(merbit_context *context) {
       "from it, then make a new one", context->device.name, lost);
 }
 
-MBI_INTERNAL merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
+static merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
     const char *call, const char *what) {
   const mbi_driver *driver = &context->device.driver;
   const char *advice = "";
@@ -3454,7 +3444,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
       "cuDeviceGet", "choosing a GPU");
 }
 
-MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
+static merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
   MBI_TRY(mbi_device_check(context, device->driver.device_get_name(
@@ -3506,14 +3496,14 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_device_enter(merbit_context *context) {
+static merbit_status mbi_device_enter(merbit_context *context) {
   MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context,
       context->device.driver.ctx_push(context->device.cuda_context),
       "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
+static int mbi_device_enter_alive(merbit_context *context) {
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
     return 0;
@@ -3523,12 +3513,12 @@ MBI_INTERNAL int mbi_device_enter_alive(merbit_context *context) {
   return result == 0;
 }
 
-MBI_INTERNAL void mbi_device_leave(merbit_context *context) {
+static void mbi_device_leave(merbit_context *context) {
   void *popped = NULL;
   (void)mbi_device_mark_lost(context, context->device.driver.ctx_pop(&popped));
 }
 
-MBI_INTERNAL merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
+static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
   MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
       "cuStreamSynchronize", "waiting for the GPU");
@@ -3552,15 +3542,14 @@ static void mbi_device_release_sources(merbit_context *context) {
   }
 }
 
-MBI_INTERNAL merbit_status mbi_device_open(merbit_context *context,
-    const merbit_context_desc *desc) {
+static merbit_status mbi_device_open(merbit_context *context, const merbit_context_desc *desc) {
   MBI_TRY(mbi_driver_open(context));
   MBI_TRY(mbi_device_choose(context, desc));
   mbi_device_hold(context);
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_device_close(merbit_context *context) {
+static void mbi_device_close(merbit_context *context) {
   mbi_device *device = &context->device;
   mbi_device_release_sources(context);
   if (device->primary) {
@@ -3572,21 +3561,21 @@ MBI_INTERNAL void mbi_device_close(merbit_context *context) {
 }
 
 /* ==== >>jit/memory.c  GPU memory ========================================================== */
-MBI_INTERNAL mbi_devptr mbi_device_address(const void *pointer) {
+static mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
 }
 
-MBI_INTERNAL void *mbi_device_pointer(mbi_devptr address) {
+static void *mbi_device_pointer(mbi_devptr address) {
   return (void *)(uintptr_t)address;
 }
 
-MBI_INTERNAL mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
+static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
   const uint64_t at = *used;
   *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
   return space + at;
 }
 
-MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
+static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   char attempt[128];
   merbit_status status;
@@ -3602,13 +3591,13 @@ MBI_INTERNAL merbit_status mbi_device_allocate(merbit_context *context, uint64_t
   return status;
 }
 
-MBI_INTERNAL void mbi_device_release(merbit_context *context, mbi_devptr address) {
+static void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0) {
     (void)mbi_device_mark_lost(context, context->device.driver.mem_free(address));
   }
 }
 
-MBI_INTERNAL void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes) {
+static void mbi_arena_open(mbi_arena *arena, mbi_devptr at, uint64_t bytes) {
   arena->at = at;
   arena->bytes = bytes;
   arena->used = 0;
@@ -3625,7 +3614,7 @@ static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
   return at;
 }
 
-MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
+static merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
     uint64_t bytes, const char *what, mbi_devptr *address) {
   *address = 0;
   MBI_TRY(mbi_device_alive(context));
@@ -3633,7 +3622,7 @@ MBI_INTERNAL merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena
   return *address != 0 ? MERBIT_OK : mbi_device_allocate(context, bytes, what, address);
 }
 
-MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
+static merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
     const char *what, int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
   mbi_devptr space = 0;
@@ -3653,14 +3642,14 @@ MBI_INTERNAL merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
+static void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
     mbi_devptr address) {
   if (address - arena->at >= arena->bytes) {
     mbi_device_release(context, address);
   }
 }
 
-MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
+static merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
     const void *source, size_t bytes) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3671,7 +3660,7 @@ MBI_INTERNAL merbit_status mbi_device_upload(merbit_context *context, mbi_devptr
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *target,
+static merbit_status mbi_device_download(merbit_context *context, void *target,
     mbi_devptr source, size_t bytes) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3681,7 +3670,7 @@ MBI_INTERNAL merbit_status mbi_device_download(merbit_context *context, void *ta
       "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
+static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3692,7 +3681,7 @@ MBI_INTERNAL merbit_status mbi_device_copy(merbit_context *context, mbi_devptr t
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
+static merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes, void *stream) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3703,7 +3692,7 @@ MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_de
       "cuMemcpyDtoDAsync", "copying in GPU memory");
 }
 
-MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
+static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
     size_t bytes, void *stream) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3714,7 +3703,7 @@ MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr t
       "cuMemsetD8Async", "clearing GPU memory");
 }
 
-MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
+static int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
   int attribute = MBI_POINTER_MEMORY_TYPE;
   void *value = &type;
@@ -3729,7 +3718,7 @@ MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
 }
 
 /* ==== >>jit/launch.c  launches of kernels ================================================= */
-MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
+static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
     const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
   char attempt[160];
@@ -3780,7 +3769,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
-MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
+static merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments, int how) {
   const char *call = NULL;
@@ -3805,7 +3794,7 @@ MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void 
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_device_launch(merbit_context *context, void *function,
+static merbit_status mbi_device_launch(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
@@ -8227,7 +8216,7 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
 NULL};
 
-MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
+static const mbi_source mbi_sources[MBI_SOURCES] = {
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/functions.cuh", mbi_source_jit_functions_cuh},
@@ -8303,25 +8292,25 @@ MBI_INTERNAL const mbi_source mbi_sources[MBI_SOURCES] = {
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
-static void mbi_cache_count(merbit_context *context, int64_t *counter) {
+MBI_COLD static void mbi_cache_count(merbit_context *context, int64_t *counter) {
   mbi_mutex_lock(&context->lock);
   ++*counter;
   mbi_mutex_unlock(&context->lock);
 }
 
-static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
+MBI_COLD static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
     int error) {
   mbi_cache_count(context, &context->cache.errors);
   mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
 }
 
-static void mbi_cache_off(merbit_context *context, const char *reason) {
+MBI_COLD static void mbi_cache_off(merbit_context *context, const char *reason) {
   context->cache.directory[0] = '\0';
   (void)snprintf(context->cache.off_reason, sizeof context->cache.off_reason, "%s", reason);
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
+MBI_COLD static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
     char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
   const char *base;
@@ -8351,7 +8340,7 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
+MBI_COLD static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
   char number[32] = "";
@@ -8379,7 +8368,7 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-static int mbi_cache_safe(merbit_context *context) {
+MBI_COLD static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
   int error;
@@ -8392,20 +8381,20 @@ static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
+MBI_COLD static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
   (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
 }
 
-MBI_INTERNAL void mbi_cache_path(const merbit_context *context, const char *key,
+MBI_COLD static void mbi_cache_path(const merbit_context *context, const char *key,
     size_t key_size, char *path, size_t size) {
   char name[64];
   mbi_cache_name(key, key_size, name, sizeof name);
   (void)snprintf(path, size, "%s/%s", context->cache.directory, name);
 }
 
-MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
+MBI_COLD static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
     size_t size) {
   mbi_cache_head head;
   memset(&head, 0, sizeof head);
@@ -8419,7 +8408,7 @@ MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, con
   return head;
 }
 
-static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
+MBI_COLD static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   mbi_cache_head head;
   if (size <= image_at || memcmp(entry + sizeof head, key, key_size) != 0) {
@@ -8429,7 +8418,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
+MBI_COLD static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
   if (context->cache.directory[0] == '\0') {
@@ -8442,7 +8431,7 @@ MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_
   }
 }
 
-MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
+MBI_COLD static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
     void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   char path[MBI_PATH_SIZE];
@@ -8479,7 +8468,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
   return 0;
 }
 
-MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
+MBI_COLD static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
     const void *image, size_t size) {
   const mbi_cache *cache = &context->cache;
   mbi_cache_head head;
@@ -8510,19 +8499,18 @@ MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size
 }
 
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
-MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module) {
+MBI_COLD static void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
     (void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
   }
 }
 
-static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
+MBI_COLD static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry->key);
   mbi_release(context, entry);
 }
 
-MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
-    size_t key_size) {
+MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
   mbi_loaded **at, *found;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
@@ -8541,7 +8529,7 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *ke
   return found;
 }
 
-MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+MBI_COLD static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
     void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
   if (entry != NULL) {
@@ -8557,7 +8545,7 @@ MBI_INTERNAL mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, si
   return entry;
 }
 
-MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
+MBI_COLD static void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL;) {
@@ -8579,14 +8567,14 @@ MBI_INTERNAL void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-MBI_INTERNAL void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
+MBI_COLD static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
   mbi_mutex_unlock(&context->lock);
   mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
 }
 
-MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
+MBI_COLD static void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
@@ -8599,8 +8587,7 @@ MBI_INTERNAL void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
-MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
-    const char *value) {
+MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
   const int written =
       snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -8612,14 +8599,13 @@ MBI_INTERNAL void mbi_preamble_define(mbi_preamble *preamble, const char *name,
   }
 }
 
-MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
-    int64_t value) {
+MBI_COLD static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);
 }
 
-MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
+MBI_COLD static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, mbi_target *target) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   const int known = mbi_nvrtc_architecture(nvrtc, capability);
@@ -8644,7 +8630,7 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
   return MERBIT_OK;
 }
 
-MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
+MBI_COLD static char *mbi_key_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target, size_t *size) {
   const char *fields[10];
   char format[16], version[16];
@@ -8674,14 +8660,14 @@ MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file
   return key;
 }
 
-MBI_INTERNAL void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
+MBI_COLD static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
   for (i = 0; i < MBI_SOURCES; i++) {
     mbi_release(context, texts->owned[i]);
   }
 }
 
-MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
+MBI_COLD static merbit_status mbi_texts_create(merbit_context *context,
     const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
   memset(texts, 0, sizeof *texts);
@@ -8707,7 +8693,7 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-static void mbi_program_dump(merbit_context *context, const char *main_file,
+MBI_COLD static void mbi_program_dump(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target,
     const char *log, const void *image, size_t size) {
   const char *directory = mbi_environment("MERBIT_DUMP");
@@ -8742,7 +8728,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   }
 }
 
-static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
+MBI_COLD static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   MBI_TRY(mbi_nvrtc_check(
@@ -8758,7 +8744,7 @@ static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program
       ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
 }
 
-static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
+MBI_COLD static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const merbit_status status =
       mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
@@ -8770,7 +8756,7 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
+MBI_COLD static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
     const char *main_file, const mbi_preamble *preamble,
     const mbi_target *target, void **image, size_t *size) {
   const int result =
@@ -8793,7 +8779,7 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
+MBI_COLD static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   mbi_target target;
@@ -8819,7 +8805,7 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   return status;
 }
 
-static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
+MBI_COLD static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
     size_t key_size, mbi_program *program) {
   void *image;
   size_t size;
@@ -8843,7 +8829,7 @@ static merbit_status mbi_program_load_cached(merbit_context *context, const char
   return MERBIT_OK;
 }
 
-static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
+MBI_COLD static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const char *key, size_t key_size, mbi_program *program) {
   const double start = mbi_seconds();
   void *image;
@@ -8866,7 +8852,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
+MBI_COLD static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
   mbi_target target;
@@ -8902,7 +8888,7 @@ MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const cha
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
+MBI_COLD static merbit_status mbi_program_kernel(merbit_context *context,
     const mbi_program *program, const char *name, void **function) {
   char attempt[128];
   merbit_status status;
@@ -8918,7 +8904,7 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
+MBI_COLD static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
   } else if (program->module != NULL) {
@@ -8928,13 +8914,13 @@ MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *prog
 }
 
 /* ==== >>jit/context.c  contexts =========================================================== */
-MBI_INTERNAL void mbi_context_retain(merbit_context *context) {
+MBI_COLD static void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
+MBI_COLD static void mbi_context_unref(merbit_context *context) {
   merbit_allocator allocator = context->allocator;
   int64_t left;
   mbi_mutex_lock(&context->lock);
@@ -8950,7 +8936,7 @@ MBI_INTERNAL void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-static merbit_status mbi_context_choose_side(merbit_context *context,
+MBI_COLD static merbit_status mbi_context_choose_side(merbit_context *context,
     const merbit_context_desc *desc) {
   merbit_status status;
   context->side = MERBIT_SIDE_CPU;
@@ -8972,12 +8958,12 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-static void mbi_log_to_stderr(void *user, const char *line) {
+MBI_COLD static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);
 }
 
-static merbit_status mbi_context_set_up(merbit_context *context,
+MBI_COLD static merbit_status mbi_context_set_up(merbit_context *context,
     const merbit_context_desc *desc) {
   context->threads = desc->threads > 0 ? desc->threads : mbi_processors();
   context->log = desc->log;
@@ -9006,7 +8992,7 @@ static merbit_status mbi_context_set_up(merbit_context *context,
   return mbi_context_choose_side(context, desc);
 }
 
-MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
+MBI_COLD MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
     merbit_context **context, merbit_error *error) {
   merbit_context_desc defaults;
   merbit_allocator allocator;
@@ -9051,13 +9037,13 @@ MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
   return mbi_error_set(error, MERBIT_OK, "");
 }
 
-MERBIT_API void merbit_context_destroy(merbit_context *context) {
+MBI_COLD MERBIT_API void merbit_context_destroy(merbit_context *context) {
   if (context != NULL) {
     mbi_context_unref(context);
   }
 }
 
-MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
+MBI_COLD MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
     merbit_context_info *info) {
   if (context == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -9327,15 +9313,15 @@ typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, i
 
 #endif
 
-MBI_INTERNAL const char *const mbi_type_names[] = {
+static const char *const mbi_type_names[] = {
     "MERBIT_TYPE_DEFAULT", "MERBIT_F64", "MERBIT_F32", "MERBIT_F16", "MERBIT_BF16",
     "MERBIT_C64", "MERBIT_C128", };
 
-MBI_INTERNAL int mbi_type_known(merbit_type type) {
+static int mbi_type_known(merbit_type type) {
   return (int)type >= 0 && (size_t)type < sizeof mbi_type_names / sizeof mbi_type_names[0];
 }
 
-MBI_INTERNAL const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
+static const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME]) {
   if (mbi_type_known(type)) {
     return mbi_type_names[type];
   }
@@ -9343,7 +9329,7 @@ MBI_INTERNAL const char *mbi_type_name(merbit_type type, char text[MBI_TYPE_NAME
   return text;
 }
 
-MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
+static size_t mbi_type_size(merbit_type type) {
   switch (type) {
   case MERBIT_F16:
   case MERBIT_BF16:
@@ -9357,19 +9343,19 @@ MBI_INTERNAL size_t mbi_type_size(merbit_type type) {
   }
 }
 
-MBI_INTERNAL int mbi_type_plain(merbit_type type) {
+static int mbi_type_plain(merbit_type type) {
   return type == MERBIT_F64 || type == MERBIT_F32;
 }
 
-MBI_INTERNAL int mbi_type_short(merbit_type type) {
+static int mbi_type_short(merbit_type type) {
   return type == MERBIT_F16 || type == MERBIT_BF16;
 }
 
-MBI_INTERNAL int mbi_type_complex(merbit_type type) {
+static int mbi_type_complex(merbit_type type) {
   return type == MERBIT_C64 || type == MERBIT_C128;
 }
 
-MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
+static int mbi_scalar_zero(merbit_type type, const void *scalar) {
   const float *const single = (const float *)scalar;
   const double *const wide = (const double *)scalar;
   switch (type) {
@@ -9384,7 +9370,7 @@ MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar) {
   }
 }
 
-MBI_INTERNAL float mbi_f16_value(uint16_t half) {
+static float mbi_f16_value(uint16_t half) {
   const uint32_t size = half & 0x7fff;
   float value = (float)size * 5.9604644775390625e-8f;
   uint32_t bits;
@@ -9400,7 +9386,7 @@ MBI_INTERNAL float mbi_f16_value(uint16_t half) {
   return value;
 }
 
-MBI_INTERNAL float mbi_bf16_value(uint16_t half) {
+static float mbi_bf16_value(uint16_t half) {
   const uint32_t bits = (uint32_t)half << 16;
   float value;
   memcpy(&value, &bits, sizeof value);
@@ -9408,25 +9394,25 @@ MBI_INTERNAL float mbi_bf16_value(uint16_t half) {
 }
 
 /* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
-MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type) {
+static size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view) {
+static merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
-MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
+static int64_t mbi_view_values(const merbit_view *view) {
   return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
       : view->nnz;
 }
 
-MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
+static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
       : ((const int64_t *)array)[i];
 }
 
-MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index) {
+static void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index) {
   if (type == MERBIT_INDEX_32) {
     ((int32_t *)array)[i] = (int32_t)index;
   } else {
@@ -9434,21 +9420,21 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
-MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row) {
+static int64_t mbi_row_start(const merbit_view *view, int64_t row) {
   return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
 }
 
-MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
+static int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
   return count / tasks * task + (task < rest ? task : rest);
 }
 
-MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count) {
+static int mbi_share_tasks(const merbit_context *context, int64_t count) {
   int64_t useful = count / 32768;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
+static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
@@ -9461,16 +9447,16 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
-MBI_INTERNAL int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
+static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
   return task == 0       ? 0 : task == tasks ? csr->rows
       : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
 }
 
-MBI_INTERNAL int64_t mbi_block_count(int64_t count, int size) {
+static int64_t mbi_block_count(int64_t count, int size) {
   return count / size + (count % size != 0);
 }
 
-MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
+static merbit_view mbi_block_frame(const merbit_view *bsr) {
   merbit_view frame = *bsr;
   frame.format = MERBIT_CSR;
   frame.rows = mbi_block_count(bsr->rows, bsr->block_rows);
@@ -9480,14 +9466,14 @@ MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr) {
 }
 
 /* ==== >>matrix/download.c  host copies of device arrays =================================== */
-MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+MBI_COLD static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
   mbi_release(context, (void *)(uintptr_t)view->col_ind);
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const void *source,
+MBI_COLD static merbit_status mbi_array_download(merbit_context *context, const void *source,
     int64_t count, size_t size, const void **target) {
   void *copy = NULL;
   merbit_status status = MERBIT_OK;
@@ -9513,7 +9499,7 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   return MERBIT_OK;
 }
 
-static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);
   if (view->format != MERBIT_COO) {
@@ -9529,7 +9515,7 @@ static merbit_status mbi_arrays_download(merbit_context *context, const merbit_v
       mbi_type_size(view->value_type), &host->values);
 }
 
-MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   *host = *view;
@@ -9547,16 +9533,16 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ====================== */
-MBI_INTERNAL int mbi_view_is_triangle(const merbit_view *view) {
+static int mbi_view_is_triangle(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
 
-MBI_INTERNAL const char *mbi_symmetry_name(merbit_symmetry symmetry) {
+static const char *mbi_symmetry_name(merbit_symmetry symmetry) {
   static const char *const names[] = {"general", "symmetric", "skew-symmetric", "Hermitian"};
   return names[symmetry];
 }
 
-MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
+static merbit_status mbi_triangle_check_header(merbit_context *context,
     const merbit_view *view) {
   if ((int)view->symmetry < MERBIT_SYMMETRY_NONE ||
       view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
@@ -9585,7 +9571,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check_header(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
+static int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
   if (view->format == MERBIT_COO) {
     return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
   }
@@ -9595,11 +9581,11 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   return row;
 }
 
-MBI_INTERNAL int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
+static int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
   return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
 }
 
-MBI_INTERNAL int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
+static int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
   return mbi_index_at(view->col_ind, view->index_type, entry) - view->base;
 }
 
@@ -9639,7 +9625,7 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
+static int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
     int64_t *first) {
   mbi_triangle t;
   int64_t diagonal = 0;
@@ -9659,8 +9645,7 @@ MBI_INTERNAL int64_t mbi_triangle_find(merbit_context *context, const merbit_vie
   return diagonal;
 }
 
-MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
-    const merbit_view *view) {
+static merbit_status mbi_triangle_check(merbit_context *context, const merbit_view *view) {
   int64_t first[4], bad, row, column;
   if (!mbi_view_is_triangle(view) || view->nnz == 0) {
     return MERBIT_OK;
@@ -9686,7 +9671,7 @@ MBI_INTERNAL merbit_status mbi_triangle_check(merbit_context *context,
 }
 
 /* ==== >>matrix/check.c  checks of views and arrays ======================================== */
-MBI_INTERNAL merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
+MBI_COLD static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
     int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9701,7 +9686,7 @@ MBI_INTERNAL merbit_status mbi_block_check(merbit_context *context, const char *
   return MERBIT_OK;
 }
 
-static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
   if (view->format != MERBIT_CSR && view->format != MERBIT_COO && view->format != MERBIT_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR", (int)view->format);
@@ -9733,7 +9718,7 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
       : MERBIT_OK;
 }
 
-static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
   static const char *const names[] = {"rows", "cols", "nnz"};
   int64_t sizes[3];
   int i;
@@ -9773,7 +9758,7 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   if (view == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the view is NULL");
@@ -9804,7 +9789,7 @@ typedef struct mbi_scan {
   int tasks;
   int64_t first[MBI_MAX_THREADS];
 } mbi_scan;
-static void mbi_scan_task_i32(void *argument, int task) {
+MBI_COLD static void mbi_scan_task_i32(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int32_t *array = (const int32_t *)scan->array;
   const uint32_t base = (uint32_t)scan->base;
@@ -9832,7 +9817,7 @@ static void mbi_scan_task_i32(void *argument, int task) {
   }
 }
 
-static void mbi_scan_task_i64(void *argument, int task) {
+MBI_COLD static void mbi_scan_task_i64(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int64_t *array = (const int64_t *)scan->array;
   const uint64_t base = (uint64_t)scan->base;
@@ -9860,7 +9845,7 @@ static void mbi_scan_task_i64(void *argument, int task) {
   }
 }
 
-static int64_t mbi_scan_array(merbit_context *context, const void *array,
+MBI_COLD static int64_t mbi_scan_array(merbit_context *context, const void *array,
     merbit_index_type type, int64_t count, int base, int64_t width, int ordered) {
   mbi_scan scan;
   int task;
@@ -9883,7 +9868,7 @@ static int64_t mbi_scan_array(merbit_context *context, const void *array,
   return count;
 }
 
-static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
     int of_blocks) {
   int64_t rows = view->rows, end = view->base + view->nnz, bad, value, before;
   int64_t first = mbi_index_at(view->row_ptr, view->offset_type, 0);
@@ -9918,7 +9903,7 @@ static merbit_status mbi_view_check_offsets(merbit_context *context, const merbi
   return MERBIT_OK;
 }
 
-static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
     int of_rows, int of_blocks) {
   const void *array = of_rows ? view->row_ind : view->col_ind;
   int64_t width = of_rows ? view->rows : view->cols;
@@ -9939,7 +9924,7 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
       of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
-MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
   if (frame.format == MERBIT_CSR && frame.row_ptr != NULL) {
@@ -9951,7 +9936,7 @@ MBI_INTERNAL merbit_status mbi_view_check_arrays(merbit_context *context, const 
   return mbi_triangle_check(context, view);
 }
 
-MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   MBI_TRY(mbi_view_check_header(context, view));
@@ -9969,14 +9954,14 @@ MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbi
   return status;
 }
 
-MBI_INTERNAL void mbi_view_from_host(merbit_context *context, const merbit_view *view,
+MBI_COLD static void mbi_view_from_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_host_view_release(context, host);
   }
 }
 
-MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
+MBI_COLD MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
   merbit_view host;
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -9989,7 +9974,7 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 /* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
 static const double mbi_nothing_f64 = 0;
 
-MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
+static void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -10007,7 +9992,7 @@ MBI_INTERNAL void mbi_row_insertion_f64(int32_t *columns, double *values, int64_
   }
 }
 
-MBI_INTERNAL void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
+static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, double *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
   double *values_in = values, *values_out = scratch_values, *values_other;
@@ -10058,7 +10043,7 @@ static void mbi_row_sort_f64(int32_t *columns, void *values, int64_t length,
 
 static const float mbi_nothing_f32 = 0;
 
-MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
+static void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -10076,7 +10061,7 @@ MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t
   }
 }
 
-MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
+static void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, float *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
   float *values_in = values, *values_out = scratch_values, *values_other;
@@ -10127,7 +10112,7 @@ static void mbi_row_sort_f32(int32_t *columns, void *values, int64_t length,
 
 static const mbi_c64 mbi_nothing_c64 = {0, 0};
 
-MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64_t length) {
+static void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -10145,7 +10130,7 @@ MBI_INTERNAL void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64
   }
 }
 
-MBI_INTERNAL void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
+static void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c64 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
   mbi_c64 *values_in = values, *values_out = scratch_values, *values_other;
@@ -10196,7 +10181,7 @@ static void mbi_row_sort_c64(int32_t *columns, void *values, int64_t length,
 
 static const mbi_c128 mbi_nothing_c128 = {0, 0};
 
-MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int64_t length) {
+static void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -10214,7 +10199,7 @@ MBI_INTERNAL void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int
   }
 }
 
-MBI_INTERNAL void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
+static void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, mbi_c128 *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
   mbi_c128 *values_in = values, *values_out = scratch_values, *values_other;
@@ -10265,7 +10250,7 @@ static void mbi_row_sort_c128(int32_t *columns, void *values, int64_t length,
 
 static const uint16_t mbi_nothing_h16 = 0;
 
-MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int64_t length) {
+static void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int64_t length) {
   int64_t i, j;
   for (i = 1; i < length; i++) {
     int32_t column = columns[i];
@@ -10283,7 +10268,7 @@ MBI_INTERNAL void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int6
   }
 }
 
-MBI_INTERNAL void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
+static void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
     int64_t cols, int32_t *scratch_columns, uint16_t *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
   uint16_t *values_in = values, *values_out = scratch_values, *values_other;
@@ -10332,7 +10317,7 @@ static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
   }
 }
 
-MBI_INTERNAL const mbi_row_sorter mbi_row_sorts[] = {
+static const mbi_row_sorter mbi_row_sorts[] = {
     mbi_row_sort_f64, mbi_row_sort_f64, mbi_row_sort_f32, mbi_row_sort_h16, mbi_row_sort_h16,
     mbi_row_sort_c64, mbi_row_sort_c128, };
 
@@ -10388,7 +10373,7 @@ static void mbi_build_copy_task(void *argument, int task) {
         (size_t)(last - first) * size);
   }
 }
-MBI_INTERNAL void mbi_build_count_i32(void *argument, int task) {
+static void mbi_build_count_i32(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
   int32_t *cursors = (int32_t *)build->cursors + task * build->to.rows;
   int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
@@ -10400,7 +10385,7 @@ MBI_INTERNAL void mbi_build_count_i32(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_build_place_i32(mbi_build *build) {
+static void mbi_build_place_i32(mbi_build *build) {
   int32_t *cursors = (int32_t *)build->cursors;
   int64_t rows = build->to.rows, row;
   int32_t at = 0;
@@ -10416,7 +10401,7 @@ MBI_INTERNAL void mbi_build_place_i32(mbi_build *build) {
   build->row_ptr[rows] = at;
 }
 
-MBI_INTERNAL void mbi_build_scatter_i32(void *argument, int task) {
+static void mbi_build_scatter_i32(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
   const merbit_view *from = build->from;
   int32_t *cursors = (int32_t *)build->cursors + task * build->to.rows;
@@ -10444,7 +10429,7 @@ MBI_INTERNAL void mbi_build_scatter_i32(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_build_count_i64(void *argument, int task) {
+static void mbi_build_count_i64(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
   int64_t *cursors = (int64_t *)build->cursors + task * build->to.rows;
   int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
@@ -10456,7 +10441,7 @@ MBI_INTERNAL void mbi_build_count_i64(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_build_place_i64(mbi_build *build) {
+static void mbi_build_place_i64(mbi_build *build) {
   int64_t *cursors = (int64_t *)build->cursors;
   int64_t rows = build->to.rows, row;
   int64_t at = 0;
@@ -10472,7 +10457,7 @@ MBI_INTERNAL void mbi_build_place_i64(mbi_build *build) {
   build->row_ptr[rows] = at;
 }
 
-MBI_INTERNAL void mbi_build_scatter_i64(void *argument, int task) {
+static void mbi_build_scatter_i64(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
   const merbit_view *from = build->from;
   int64_t *cursors = (int64_t *)build->cursors + task * build->to.rows;
@@ -10523,7 +10508,7 @@ static merbit_status mbi_build_bucket(mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
+static merbit_status mbi_build_group(mbi_build *build) {
   const merbit_view *from = build->from;
   int64_t row;
   if (from->format == MERBIT_CSR && !build->walk) {
@@ -10539,7 +10524,7 @@ MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length) {
+static int mbi_row_order(const int32_t *columns, int64_t length) {
   int64_t i;
   int order = 1;
   for (i = 1; i < length; i++) {
@@ -10599,7 +10584,7 @@ static void mbi_build_sort_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
+static merbit_status mbi_build_sort(mbi_build *build) {
   size_t size = mbi_type_size(build->to.value_type);
   int64_t length = 0;
   int task;
@@ -10722,7 +10707,7 @@ static merbit_status mbi_build_refuse(const mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
+static merbit_status mbi_build_merge(mbi_build *build) {
   const merbit_type type = build->to.value_type;
   int task, duplicates = 0;
   for (task = 0; task < build->tasks; task++) {
@@ -10765,16 +10750,16 @@ typedef struct mbi_expand {
   int tasks;
 } mbi_expand;
 
-MBI_INTERNAL int mbi_block_inside(int64_t count, int size, int64_t block) {
+static int mbi_block_inside(int64_t count, int size, int64_t block) {
   const int64_t left = count - block * size;
   return left < size ? (int)left : size;
 }
 
-MBI_INTERNAL int mbi_block_row_stride(const merbit_view *bsr) {
+static int mbi_block_row_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? bsr->block_cols : 1;
 }
 
-MBI_INTERNAL int mbi_block_column_stride(const merbit_view *bsr) {
+static int mbi_block_column_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? 1 : bsr->block_rows;
 }
 
@@ -10970,7 +10955,7 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
+static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
     merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
   mbi_expand e;
@@ -10991,7 +10976,7 @@ MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merb
 }
 
 /* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
-MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
+MBI_COLD static void mbi_build_describe(mbi_build *build, merbit_context *context,
     const merbit_view *from, int flags) {
   const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
   memset(build, 0, sizeof *build);
@@ -11008,7 +10993,7 @@ MBI_INTERNAL void mbi_build_describe(mbi_build *build, merbit_context *context,
   build->to.nnz = from->nnz;
 }
 
-MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
+MBI_COLD static merbit_status mbi_build_allocate(mbi_build *build) {
   merbit_context *context = build->context;
   int64_t nnz = build->to.nnz;
   void *memory;
@@ -11026,7 +11011,7 @@ MBI_INTERNAL merbit_status mbi_build_allocate(mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
+MBI_COLD static merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
   if (build->to.nnz > INT32_MAX) {
@@ -11045,7 +11030,7 @@ MBI_INTERNAL merbit_status mbi_build_narrow(mbi_build *build) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_build_run(mbi_build *build, int flags) {
+MBI_COLD static merbit_status mbi_build_run(mbi_build *build, int flags) {
   MBI_TRY(mbi_build_allocate(build));
   MBI_TRY(mbi_build_group(build));
   MBI_TRY(mbi_build_sort(build));
@@ -11055,7 +11040,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
     void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
   *matrix = made;
@@ -11071,7 +11056,7 @@ MBI_INTERNAL merbit_status mbi_matrix_record(merbit_context *context, const merb
   return MERBIT_OK;
 }
 
-static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
     int flags, merbit_matrix **matrix) {
   mbi_build build;
   merbit_status status;
@@ -11092,7 +11077,7 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
+MBI_COLD static merbit_status mbi_matrix_from_view(merbit_context *context,
     const merbit_view *view, int flags, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
@@ -11112,7 +11097,7 @@ MBI_INTERNAL merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
+MBI_COLD static void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);
     matrix->references++;
@@ -11121,7 +11106,7 @@ MBI_INTERNAL void mbi_matrix_retain(merbit_matrix *matrix) {
 }
 
 /* ==== >>matrix/graph.c  the graph of a square matrix ====================================== */
-MBI_INTERNAL const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
+static const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
   const merbit_view *csr = &graph->csr;
   int64_t start;
   if (graph->starts != NULL) {
@@ -11309,7 +11294,7 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
+static merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
     mbi_graph *graph) {
   void *memory;
   memset(graph, 0, sizeof *graph);
@@ -11327,7 +11312,7 @@ MBI_INTERNAL merbit_status mbi_graph_create(merbit_context *context, const merbi
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
+static void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
   mbi_release(context, graph->degree);
   mbi_release(context, graph->starts);
   mbi_release(context, graph->columns);
@@ -11345,7 +11330,7 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-MBI_INTERNAL uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
+static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
     uint32_t most) {
   int64_t starts[256], i;
   int shift, byte;
@@ -11514,7 +11499,7 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
+static merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
     merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
   void *memory;
@@ -11620,7 +11605,7 @@ static void mbi_scatter_h16(void *to, const void *from, const void *places,
 typedef void (*mbi_mover)(void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last);
 
-MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
+static void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
       mbi_gather_f64, mbi_gather_f64, mbi_gather_f32, mbi_gather_h16, mbi_gather_h16,
@@ -11628,7 +11613,7 @@ MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const
   movers[type](to, from, places, place_type, first, last);
 }
 
-MBI_INTERNAL void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
+static void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
   static const mbi_mover movers[] = {
       mbi_scatter_f64, mbi_scatter_f64, mbi_scatter_f32, mbi_scatter_h16, mbi_scatter_h16,
@@ -11652,7 +11637,7 @@ static void mbi_bandwidth_task(void *argument, int task) {
   p->widest[task] = widest;
 }
 
-MBI_INTERNAL int64_t mbi_bandwidth(merbit_context *context, const merbit_view *csr) {
+static int64_t mbi_bandwidth(merbit_context *context, const merbit_view *csr) {
   mbi_permute p;
   int64_t widest = 0;
   int task;
@@ -11764,7 +11749,7 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
+static merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
   mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
   mbi_permute_starts(p);
@@ -11794,7 +11779,7 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
+static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
     const int32_t *order, merbit_matrix **matrix, void **places) {
   mbi_permute p;
   merbit_status status;
@@ -11834,7 +11819,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-static void mbi_transpose_map_blocks_task(void *argument, int task) {
+MBI_COLD static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
   char *to = (char *)(uintptr_t)f->to->values;
@@ -11846,7 +11831,7 @@ static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *values,
+MBI_COLD static void mbi_transpose_map_into(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
@@ -11860,7 +11845,7 @@ MBI_INTERNAL void mbi_transpose_map_into(merbit_context *context, const void *va
   mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
-static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
+MBI_COLD static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   MBI_TRY(mbi_build_allocate(build));
@@ -11877,8 +11862,8 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_matrix_transpose_map(merbit_context *context,
-    const merbit_view *from, merbit_matrix **matrix, void **places) {
+MBI_COLD static merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
+    merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
   merbit_view made;
@@ -11936,7 +11921,7 @@ typedef struct mbi_expansion {
   int64_t longest[MBI_MAX_THREADS];
 } mbi_expansion;
 
-MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
+MBI_COLD static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
     merbit_operation operation) {
   mbi_symmetry_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
   const int mirror = symmetry == MERBIT_SYMMETRY_SKEW        ? MBI_NEGATED
@@ -11953,7 +11938,7 @@ MBI_INTERNAL mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
   return signs;
 }
 
-static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
+MBI_COLD static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 2 * (size_t)parts;
@@ -11974,7 +11959,7 @@ static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, vo
   }
 }
 
-static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
+MBI_COLD static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 4 * (size_t)parts;
@@ -11995,7 +11980,7 @@ static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, vo
   }
 }
 
-static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
+MBI_COLD static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 8 * (size_t)parts;
@@ -12024,7 +12009,7 @@ typedef struct mbi_expansion_call {
   int tasks;
 } mbi_expansion_call;
 
-static void mbi_expansion_values_task(void *argument, int task) {
+MBI_COLD static void mbi_expansion_values_task(void *argument, int task) {
   const mbi_expansion_call *c = (const mbi_expansion_call *)argument;
   void *to = (void *)(uintptr_t)c->to->values;
   const int64_t first = mbi_share(c->to->nnz, c->tasks, task);
@@ -12040,7 +12025,7 @@ static void mbi_expansion_values_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
+MBI_COLD static void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
     const void *from, const void *places, merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
   call.signs = signs;
@@ -12052,7 +12037,7 @@ MBI_INTERNAL void mbi_expansion_values(merbit_context *context, mbi_symmetry_sig
   mbi_parallel(context, call.tasks, mbi_expansion_values_task, &call);
 }
 
-static void mbi_expansion_count_task(void *argument, int task) {
+MBI_COLD static void mbi_expansion_count_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   const merbit_index_type type = h->to.offset_type;
@@ -12074,7 +12059,7 @@ static void mbi_expansion_count_task(void *argument, int task) {
   }
 }
 
-static void mbi_expansion_place(mbi_expansion *h) {
+MBI_COLD static void mbi_expansion_place(mbi_expansion *h) {
   const merbit_index_type type = h->to.offset_type;
   const int64_t rows = h->to.rows;
   int64_t at = 0, row;
@@ -12090,7 +12075,7 @@ static void mbi_expansion_place(mbi_expansion *h) {
   mbi_index_set(h->row_ptr, type, rows, at);
 }
 
-static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row, int64_t column,
+MBI_COLD static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row, int64_t column,
     int64_t place) {
   const int64_t at = mbi_index_at(cursors, h->to.offset_type, row);
   mbi_index_set(cursors, h->to.offset_type, row, at + 1);
@@ -12100,7 +12085,7 @@ static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row
   }
 }
 
-static void mbi_expansion_scatter_task(void *argument, int task) {
+MBI_COLD static void mbi_expansion_scatter_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   char *cursors = (char *)h->cursors +
@@ -12120,7 +12105,7 @@ static void mbi_expansion_scatter_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_expansion_group(mbi_expansion *h) {
+MBI_COLD static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
   h->tasks = mbi_share_tasks(context, h->to.nnz);
@@ -12137,11 +12122,11 @@ static merbit_status mbi_expansion_group(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
+MBI_COLD static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
   return mbi_index_at(h->row_ptr, h->to.offset_type, row);
 }
 
-static void mbi_expansion_inspect_task(void *argument, int task) {
+MBI_COLD static void mbi_expansion_inspect_task(void *argument, int task) {
   mbi_expansion *h = (mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), longest = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
@@ -12155,7 +12140,7 @@ static void mbi_expansion_inspect_task(void *argument, int task) {
   h->longest[task] = longest;
 }
 
-static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
+MBI_COLD static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
     uint64_t *keys) {
   uint64_t *sorted, *places;
   int64_t k;
@@ -12175,7 +12160,7 @@ static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_
   }
 }
 
-static void mbi_expansion_sort_task(void *argument, int task) {
+MBI_COLD static void mbi_expansion_sort_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), before = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
@@ -12192,7 +12177,7 @@ static void mbi_expansion_sort_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_expansion_sort(mbi_expansion *h) {
+MBI_COLD static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   int64_t keys = 0;
   void *memory;
   int task;
@@ -12217,7 +12202,7 @@ static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
+MBI_COLD static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
   void *memory = NULL;
   MBI_TRY(mbi_allocate_array(context, h->to.rows + 1, mbi_index_bytes(h->to.offset_type),
@@ -12236,7 +12221,7 @@ static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expansion_run(mbi_expansion *h) {
+MBI_COLD static merbit_status mbi_expansion_run(mbi_expansion *h) {
   MBI_TRY(mbi_expansion_allocate(h));
   MBI_TRY(mbi_expansion_group(h));
   MBI_TRY(mbi_expansion_sort(h));
@@ -12247,7 +12232,7 @@ static merbit_status mbi_expansion_run(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
+MBI_COLD static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
     merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
   int64_t first[4];
@@ -12280,7 +12265,7 @@ MBI_INTERNAL merbit_status mbi_symmetric_expand(merbit_context *context, const m
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_view half;
   merbit_status status;
@@ -12294,7 +12279,7 @@ MBI_INTERNAL merbit_status mbi_view_to_full(merbit_context *context, const merbi
   return status;
 }
 
-MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view *view,
+MBI_COLD static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   if (mbi_view_is_triangle(view)) {
     mbi_host_view_release(context, host);
@@ -12304,7 +12289,7 @@ MBI_INTERNAL void mbi_view_from_full(merbit_context *context, const merbit_view 
 }
 
 /* ==== >>matrix/blocks.c  CSR to blocks ==================================================== */
-MBI_INTERNAL void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
+static void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
   mbi_release(context, bsr->memory);
   memset(bsr, 0, sizeof *bsr);
 }
@@ -12347,7 +12332,7 @@ static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
   return !broken;
 }
 
-MBI_INTERNAL merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
     merbit_view *csr, merbit_matrix **made) {
   *made = NULL;
   *csr = *view;
@@ -12415,7 +12400,7 @@ static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
       : mbi_share_rows(b->csr, b->tasks, task) / size;
 }
 
-MBI_INTERNAL int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
+static int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
     int64_t last, int64_t *inside) {
   int64_t blocks = 0;
   mbi_strip s;
@@ -12442,7 +12427,7 @@ static void mbi_blocking_count_task(void *argument, int task) {
       mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1), &b->inside[task]);
 }
 
-MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
+static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   int64_t inside = 0, blocks = 0;
   int task;
   b->tasks = mbi_share_tasks(context, b->csr->nnz);
@@ -12457,7 +12442,7 @@ MBI_INTERNAL int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b
   return inside;
 }
 
-MBI_INTERNAL void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
+static void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, double *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
   const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
@@ -12504,7 +12489,7 @@ static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
   }
 }
 
-MBI_INTERNAL void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
+static void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
     uint32_t first, uint32_t limit, float *values, uint64_t *mask) {
   const merbit_view *to = &b->bsr->view;
   const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
@@ -12551,7 +12536,7 @@ static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
   }
 }
 
-MBI_INTERNAL void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
+static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
   if (to->offset_type == MERBIT_INDEX_32) {
     ((int32_t *)(uintptr_t)to->row_ptr)[row] = (int32_t)offset;
   } else {
@@ -12559,7 +12544,7 @@ MBI_INTERNAL void mbi_blocking_put_offset(const merbit_view *to, int64_t row, in
   }
 }
 
-MBI_INTERNAL void mbi_blocking_fill_task(void *argument, int task) {
+static void mbi_blocking_fill_task(void *argument, int task) {
   const mbi_blocking *b = (const mbi_blocking *)argument;
   const merbit_view *to = &b->bsr->view;
   int32_t *col_ind = (int32_t *)(uintptr_t)to->col_ind;
@@ -12588,7 +12573,7 @@ static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
   return start;
 }
 
-MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
+static merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
   merbit_view *to = &bsr->view;
   const size_t value_bytes =
       valued ? (size_t)to->block_rows * (size_t)to->block_cols * mbi_type_size(to->value_type)
@@ -12609,7 +12594,7 @@ MBI_INTERNAL merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr 
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_desc *shape,
+static void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_desc *shape,
     mbi_bsr *bsr) {
   merbit_view *to = &bsr->view;
   memset(bsr, 0, sizeof *bsr);
@@ -12624,7 +12609,7 @@ MBI_INTERNAL void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_d
   bsr->entries = csr->nnz;
 }
 
-MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
+static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
     const merbit_bsr_desc *shape, int masks, mbi_bsr *bsr) {
   merbit_view *to = &bsr->view;
   mbi_blocking b;
@@ -12647,7 +12632,7 @@ MBI_INTERNAL merbit_status mbi_blocks_make(merbit_context *context, const merbit
 #define MBI_SHAPE_ALONE 1024
 #define MBI_SHAPE_WINDOWS 64
 
-MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
+static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
       {10, 10}, {12, 12}, {16, 16}, {16, 1}, {1, 16}, {16, 8}};
   const int square = MBI_SHAPE_SQUARE * MBI_SHAPE_SQUARE;
@@ -12657,7 +12642,7 @@ MBI_INTERNAL void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
       candidate < square ? candidate % MBI_SHAPE_SQUARE + 1 : larger[candidate - square][1];
 }
 
-MBI_INTERNAL int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
+static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
     int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
   const int64_t value =
@@ -12675,15 +12660,15 @@ typedef struct mbi_shape_search {
   double bytes[MBI_SHAPE_CANDIDATES];
 } mbi_shape_search;
 
-MBI_INTERNAL int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
+static int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
   return mbi_block_count(windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
 }
 
-MBI_INTERNAL int64_t mbi_shape_span(const merbit_view *csr, int windows) {
+static int64_t mbi_shape_span(const merbit_view *csr, int windows) {
   return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
 }
 
-MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
+static int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
     int64_t *first, int64_t *last) {
   const int64_t all = mbi_block_count(csr->rows, height);
   *first = mbi_shape_span(csr, windows) * w / height;
@@ -12692,7 +12677,7 @@ MBI_INTERNAL int64_t mbi_shape_window(const merbit_view *csr, int windows, int w
   return *last * height < csr->rows ? *last * height : csr->rows;
 }
 
-MBI_INTERNAL int mbi_shape_next(double *bytes) {
+static int mbi_shape_next(double *bytes) {
   int next = 0, i;
   for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
     next = bytes[i] < bytes[next] ? i : next;
@@ -12722,7 +12707,7 @@ static void mbi_shape_task(void *argument, int candidate) {
       (double)entries;
 }
 
-MBI_INTERNAL int mbi_shape_windows(const merbit_view *csr) {
+static int mbi_shape_windows(const merbit_view *csr) {
   const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
   const int64_t windows = rows / MBI_SHAPE_WINDOW;
   if (csr->nnz <= MBI_SHAPE_ENTRIES || csr->rows <= 2 * MBI_SHAPE_WINDOW) {
@@ -12787,7 +12772,7 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
+static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
     const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
@@ -12802,7 +12787,7 @@ MBI_INTERNAL merbit_status mbi_bsr_from_view(merbit_context *context, const merb
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
     mbi_bsr *bsr) {
   int64_t i;
   int32_t *narrow;
@@ -12823,7 +12808,7 @@ MBI_INTERNAL merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
     mbi_bsr *bsr) {
   merbit_matrix *made;
   merbit_view csr;
@@ -12871,7 +12856,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
 }
 
 /* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
-MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
+MBI_COLD MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
     const void *col_ind, const void *values) {
   merbit_view view;
   memset(&view, 0, sizeof view);
@@ -12884,7 +12869,7 @@ MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const
   return view;
 }
 
-MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
+MBI_COLD MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
     int block_cols, const void *row_ptr, const void *col_ind, const void *values) {
   merbit_view view = merbit_csr(rows, cols, blocks, row_ptr, col_ind, values);
   view.format = MERBIT_BSR;
@@ -12896,7 +12881,7 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
     const void *detail, merbit_matrix **matrix);
 
-static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
     mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
   merbit_view host;
   merbit_status status;
@@ -12915,12 +12900,12 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
   return status;
 }
 
-static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
+MBI_COLD static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
     const void *flags, merbit_matrix **matrix) {
   return mbi_matrix_from_view(context, host, *(const int *)flags, matrix);
 }
 
-static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
+MBI_COLD static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
     const void *desc, merbit_matrix **matrix) {
   mbi_bsr bsr;
   merbit_status status;
@@ -12933,19 +12918,19 @@ static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_v
   return status;
 }
 
-MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
+MBI_COLD MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
     merbit_matrix **matrix) {
   const int flags = 0;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
+MBI_COLD MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
     const merbit_view *view, merbit_matrix **matrix) {
   const int flags = MBI_BUILD_TRANSPOSE;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
+MBI_COLD MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
     const merbit_view *view, const merbit_bsr_desc *desc, merbit_matrix **matrix) {
   merbit_bsr_desc defaults;
   memset(&defaults, 0, sizeof defaults);
@@ -12953,7 +12938,7 @@ MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
       matrix);
 }
 
-MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
+MBI_COLD MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
   merbit_view none;
   if (matrix != NULL) {
     return matrix->view;
@@ -12962,7 +12947,7 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
   return none;
 }
 
-MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
+MBI_COLD MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   merbit_context *context;
   int64_t left;
   if (matrix == NULL) {
@@ -13099,7 +13084,7 @@ static const uint64_t mbi_five_steps[MBI_FIVE_STEP] = {
     UINT64_C(59604644775390625), UINT64_C(298023223876953125), UINT64_C(1490116119384765625),
     UINT64_C(7450580596923828125), };
 
-MBI_INTERNAL void mbi_five_power(int64_t q, uint64_t five[2]) {
+static void mbi_five_power(int64_t q, uint64_t five[2]) {
   const int64_t place = q - MBI_FIVE_BASE;
   const uint64_t *base = mbi_five_bases[place / MBI_FIVE_STEP];
   const uint64_t step = mbi_five_steps[place % MBI_FIVE_STEP];
@@ -13130,7 +13115,7 @@ typedef struct mbi_binary {
 static const mbi_binary mbi_binary_f64 = {52, 1023, 0x7FF, -4, 23};
 static const mbi_binary mbi_binary_f32 = {23, 127, 0xFF, -17, 10};
 
-MBI_INTERNAL int mbi_is_digit(char c) {
+static int mbi_is_digit(char c) {
   return (unsigned char)(c - '0') < 10;
 }
 
@@ -13152,7 +13137,7 @@ static uint64_t mbi_eight_value(uint64_t bytes) {
   return (bytes * 10000 + (bytes >> 32)) & UINT64_C(0xFFFFFFFF);
 }
 
-MBI_INTERNAL const char *mbi_digits_scan(const char *p, uint64_t *value) {
+static const char *mbi_digits_scan(const char *p, uint64_t *value) {
   static const uint64_t powers[] = {1,      10,      100,      1000,     10000,
       100000, 1000000, 10000000, 100000000};
   int count;
@@ -13190,7 +13175,7 @@ static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
   d->exponent += left - 19;
 }
 
-MBI_INTERNAL const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
+static const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
   int64_t fraction = -1;
   d->negative = *p == '-';
   p += *p == '-' || *p == '+';
@@ -13275,7 +13260,7 @@ static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *for
 
 #define MBI_BIG_DIGITS 800
 
-MBI_INTERNAL void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
+static void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
   uint64_t carry = addend;
   int i;
   for (i = 0; i < big->count; i++) {
@@ -13305,7 +13290,7 @@ static void mbi_big_shift(mbi_big *big, int64_t bits) {
   big->count += words;
 }
 
-MBI_INTERNAL int mbi_big_compare(const mbi_big *a, const mbi_big *b) {
+static int mbi_big_compare(const mbi_big *a, const mbi_big *b) {
   int i = a->count - 1;
   if (a->count != b->count) {
     return a->count < b->count ? -1 : 1;
@@ -13366,14 +13351,14 @@ static uint64_t mbi_decimal_bits(const mbi_decimal *d, const mbi_binary *format)
   return bits;
 }
 
-MBI_INTERNAL int mbi_decimal_f64(const mbi_decimal *d, double *value) {
+static int mbi_decimal_f64(const mbi_decimal *d, double *value) {
   const uint64_t bits = mbi_decimal_bits(d, &mbi_binary_f64);
   const uint64_t all = bits | (uint64_t)d->negative << 63;
   memcpy(value, &all, sizeof *value);
   return bits < UINT64_C(0x7FF0000000000000);
 }
 
-MBI_INTERNAL int mbi_decimal_f32(const mbi_decimal *d, float *value) {
+static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   const uint32_t bits = (uint32_t)mbi_decimal_bits(d, &mbi_binary_f32);
   const uint32_t all = bits | (uint32_t)d->negative << 31;
   memcpy(value, &all, sizeof *value);
@@ -13646,15 +13631,15 @@ typedef struct mbi_method {
 
 #endif
 
-MBI_INTERNAL const mbi_call mbi_calls[MBI_CALLS] = {
+static const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1}, };
 
-MBI_INTERNAL int mbi_is_letter(char c) {
+MBI_COLD static int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+MBI_COLD static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
     (void)snprintf(token, sizeof token, "its end");
@@ -13668,11 +13653,11 @@ MBI_INTERNAL merbit_status mbi_expression_refuse(mbi_expression *e, const char *
       token, (size_t)(e->at - e->source) + 1, why);
 }
 
-MBI_INTERNAL int mbi_expression_is(const mbi_expression *e, const char *token) {
+MBI_COLD static int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-static const char *mbi_expression_decimal(const char *p) {
+MBI_COLD static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
     p++;
@@ -13694,7 +13679,7 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
+MBI_COLD static void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
   size_t i;
@@ -13718,8 +13703,7 @@ MBI_INTERNAL void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
-    const char *text) {
+MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
@@ -13734,17 +13718,17 @@ MBI_INTERNAL merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+MBI_COLD static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
   return mbi_expression_insert(e, e->written, text);
 }
 
-MBI_INTERNAL merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+MBI_COLD static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
     const char *tail) {
   MBI_TRY(mbi_expression_insert(e, from, head));
   return mbi_expression_append(e, tail);
 }
 
-MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+MBI_COLD static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
   e->operand = wanted;
@@ -13759,12 +13743,12 @@ MBI_INTERNAL merbit_status mbi_expression_want(mbi_expression *e, size_t from, i
 /* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-static merbit_status mbi_expression_enter(mbi_expression *e) {
+MBI_COLD static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
       : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-static merbit_status mbi_expression_number(mbi_expression *e) {
+MBI_COLD static merbit_status mbi_expression_number(mbi_expression *e) {
   char text[MBI_EXPRESSION_DIGITS + 16];
   mbi_decimal d;
   double value = (double)INFINITY;
@@ -13798,7 +13782,7 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
   return mbi_expression_append(e, text);
 }
 
-static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
+MBI_COLD static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
   char text[48];
   int i;
   mbi_expression_next(e);
@@ -13822,7 +13806,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expression_word(mbi_expression *e) {
+MBI_COLD static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
   for (i = 0; e->names[i] != NULL; i++) {
@@ -13841,7 +13825,7 @@ static merbit_status mbi_expression_word(mbi_expression *e) {
       : mbi_expression_refuse(e, "is no name known here");
 }
 
-static merbit_status mbi_expression_primary(mbi_expression *e) {
+MBI_COLD static merbit_status mbi_expression_primary(mbi_expression *e) {
   e->operand = MBI_OPERAND_NUMBER;
   if (e->length > 0 && mbi_is_letter(*e->at)) {
     return mbi_expression_word(e);
@@ -13861,7 +13845,7 @@ static merbit_status mbi_expression_primary(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expression_factor(mbi_expression *e) {
+MBI_COLD static merbit_status mbi_expression_factor(mbi_expression *e) {
   const size_t from = e->written;
   const char sign = e->length == 1 ? *e->at : '\0';
   MBI_TRY(mbi_expression_enter(e));
@@ -13900,7 +13884,7 @@ static const mbi_infix mbi_infixes[] = {
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "}, };
 
-static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
+MBI_COLD static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
   size_t i;
   for (i = 0; i < sizeof mbi_infixes / sizeof mbi_infixes[0]; i++) {
     if (mbi_infixes[i].level == level && mbi_expression_is(e, mbi_infixes[i].token)) {
@@ -13910,7 +13894,7 @@ static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level)
   return NULL;
 }
 
-static merbit_status mbi_expression_level(mbi_expression *e, int level) {
+MBI_COLD static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
   int terms = 1;
@@ -13934,7 +13918,7 @@ static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expression_choice(mbi_expression *e) {
+MBI_COLD static merbit_status mbi_expression_choice(mbi_expression *e) {
   const size_t from = e->written;
   int arm;
   MBI_TRY(mbi_expression_enter(e));
@@ -13959,7 +13943,7 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expression_whole(mbi_expression *e) {
+MBI_COLD static merbit_status mbi_expression_whole(mbi_expression *e) {
   mbi_expression_next(e);
   MBI_TRY(mbi_expression_choice(e));
   if (e->length > 0) {
@@ -13968,7 +13952,7 @@ static merbit_status mbi_expression_whole(mbi_expression *e) {
   return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
 }
 
-MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const char *what,
+MBI_COLD static merbit_status mbi_expression_write(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
   mbi_expression e;
@@ -13993,7 +13977,7 @@ MBI_INTERNAL merbit_status mbi_expression_write(merbit_context *context, const c
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const char *what,
+MBI_COLD static merbit_status mbi_expression_check(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
@@ -14001,7 +13985,7 @@ MBI_INTERNAL merbit_status mbi_expression_check(merbit_context *context, const c
 /* ==== >>market/input.c  Matrix Market: lines from a path, memory or a callback ============ */
 #define MBI_MM_PROGRESS 16777216
 
-MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
+static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   mbi_mm_input *in = (mbi_mm_input *)user;
   if (size > in->block_size) {
     size = in->block_size;
@@ -14014,8 +13998,7 @@ MBI_INTERNAL int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   return (int64_t)size;
 }
 
-MBI_PRINTF(4, 5)
-MBI_INTERNAL merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
+MBI_PRINTF(4, 5) static merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
     int64_t line, const char *format, ...) {
   char text[MERBIT_MESSAGE_SIZE];
   va_list arguments;
@@ -14045,29 +14028,29 @@ static const char *mbi_mm_quote(const char *text, const char *end, char *quoted)
   return quoted;
 }
 
-MBI_INTERNAL int mbi_mm_is_blank(char c) {
+static int mbi_mm_is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-MBI_INTERNAL const char *mbi_mm_skip_blanks(const char *p) {
+static const char *mbi_mm_skip_blanks(const char *p) {
   while (mbi_mm_is_blank(*p)) {
     p++;
   }
   return p;
 }
 
-MBI_INTERNAL const char *mbi_mm_word_end(const char *p) {
+static const char *mbi_mm_word_end(const char *p) {
   while (!mbi_mm_is_blank(*p) && *p != '\n') {
     p++;
   }
   return p;
 }
 
-MBI_INTERNAL const char *mbi_mm_quote_word(const char *p, char *quoted) {
+static const char *mbi_mm_quote_word(const char *p, char *quoted) {
   return mbi_mm_quote(p, mbi_mm_word_end(p), quoted);
 }
 
-MBI_INTERNAL const char *mbi_mm_quote_line(const char *p, char *quoted) {
+static const char *mbi_mm_quote_line(const char *p, char *quoted) {
   const char *end;
   p = mbi_mm_skip_blanks(p);
   end = p;
@@ -14108,7 +14091,7 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
+static merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   if (in->desc->progress == NULL || in->taken - in->reported < step) {
     return MERBIT_OK;
   }
@@ -14214,7 +14197,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
+static merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
     if (in->next == in->end) {
@@ -14232,7 +14215,7 @@ MBI_INTERNAL merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
+static merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
   in->rest = in->buffer;
@@ -14261,11 +14244,11 @@ MBI_INTERNAL merbit_status mbi_mm_start(mbi_mm_input *in) {
 }
 
 /* ==== >>market/header.c  Matrix Market: banner and size line ============================== */
-MBI_INTERNAL const merbit_symmetry mbi_mm_symmetries[] = {
+static const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
+MBI_COLD static const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
     if (c != *word) {
@@ -14275,7 +14258,7 @@ MBI_INTERNAL const char *mbi_mm_match(const char *p, const char *word) {
   return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
 }
 
-static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
+MBI_COLD static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
     const char *const *words, int *choice) {
   const char *p = mbi_mm_skip_blanks(*at);
   char quoted[MBI_MM_QUOTE], expected[96];
@@ -14299,7 +14282,7 @@ static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, cons
       mbi_mm_quote_word(p, quoted), expected);
 }
 
-static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
+MBI_COLD static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
         "an array file cannot be a pattern, which has no values to list");
@@ -14316,7 +14299,7 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
+MBI_COLD static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
   static const char *const objects[] = {"matrix", NULL};
   static const char *const formats[] = {"coordinate", "array", NULL};
   static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
@@ -14344,7 +14327,7 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   return mbi_mm_check_banner(in, header);
 }
 
-MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
+MBI_COLD static const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
   p += *p == '+';
@@ -14363,7 +14346,7 @@ MBI_INTERNAL const char *mbi_mm_whole(const char *p, int64_t *number) {
   return end;
 }
 
-static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, const char *what,
+MBI_COLD static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, const char *what,
     int64_t *size) {
   const char *p = mbi_mm_skip_blanks(*at);
   const char *end = mbi_mm_whole(p, size);
@@ -14385,7 +14368,7 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
+MBI_COLD static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
     const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
   if (most == 0) {
@@ -14399,7 +14382,7 @@ MBI_INTERNAL merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
       "; set max_rows of merbit_read_desc to read such a file", header->rows, most);
 }
 
-static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
+MBI_COLD static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
@@ -14409,7 +14392,7 @@ static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   return n * half / 2;
 }
 
-static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
+MBI_COLD static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->cols > INT32_MAX) {
     return mbi_mm_fail(in, MERBIT_TOO_LARGE, in->line,
         "%" PRId64 " columns; this version takes at most 2^31 - 1", header->cols);
@@ -14424,7 +14407,7 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
+MBI_COLD static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
       : header->field == MBI_MM_PATTERN ? 4 : 6) + (header->field == MBI_MM_COMPLEX ? 2 : 0);
   const int64_t left =
@@ -14437,7 +14420,7 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
       " bytes that follow; the file ends early", header->entries, shortest, left);
 }
 
-MBI_INTERNAL merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
+MBI_COLD static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
   MBI_TRY(mbi_mm_next_line(in));
@@ -14480,7 +14463,7 @@ static const char *mbi_mm_special(const char *p, double *value) {
   return end != NULL ? end : mbi_mm_match(p, "infinity");
 }
 
-MBI_INTERNAL int mbi_mm_single(merbit_type type) {
+static int mbi_mm_single(merbit_type type) {
   return type == MERBIT_F32 || type == MERBIT_C64;
 }
 
@@ -14569,7 +14552,7 @@ static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_
   return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
 }
 
-MBI_INTERNAL const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
+static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
     mbi_mm_entry *entry) {
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
@@ -14629,7 +14612,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
+static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
   char quoted[MBI_MM_QUOTE];
@@ -14959,7 +14942,7 @@ typedef struct mbi_mm_output {
   size_t used;
 } mbi_mm_output;
 
-static merbit_status mbi_mm_flush(mbi_mm_output *out) {
+MBI_COLD static merbit_status mbi_mm_flush(mbi_mm_output *out) {
   const size_t size = out->used;
   int result;
   out->used = 0;
@@ -14974,13 +14957,13 @@ static merbit_status mbi_mm_flush(mbi_mm_output *out) {
   return mbi_fail(out->context, MERBIT_IO_ERROR, "the write callback returned %d", result);
 }
 
-static void mbi_mm_put_text(mbi_mm_output *out, const char *text) {
+MBI_COLD static void mbi_mm_put_text(mbi_mm_output *out, const char *text) {
   const size_t size = strlen(text);
   memcpy(out->buffer + out->used, text, size);
   out->used += size;
 }
 
-static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator) {
+MBI_COLD static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator) {
   char digits[24];
   size_t first = sizeof digits;
   digits[--first] = separator;
@@ -14992,7 +14975,7 @@ static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator)
   out->used += sizeof digits - first;
 }
 
-MBI_INTERNAL void mbi_mm_mend_point(char *text) {
+MBI_COLD static void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
     if (mbi_is_digit(*text) || *text == '-' || *text == '+' || *text == 'e') {
@@ -15004,7 +14987,7 @@ MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   *to = '\0';
 }
 
-static int mbi_mm_reads_back(const char *text, double value, int single) {
+MBI_COLD static int mbi_mm_reads_back(const char *text, double value, int single) {
   char line[40];
   mbi_decimal decimal;
   double read = 0;
@@ -15018,7 +15001,7 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
+MBI_COLD static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   char text[40];
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
@@ -15033,7 +15016,7 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
+MBI_COLD static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
     int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
   const merbit_type type = mbi_view_type(view);
@@ -15053,7 +15036,7 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   }
 }
 
-static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
   for (i = 0; i < view->nnz; i++) {
     if (view->format == MERBIT_COO) {
@@ -15071,7 +15054,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return mbi_mm_flush(out);
 }
 
-static const char *mbi_mm_symmetry_word(const merbit_view *view) {
+MBI_COLD static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
     return "general\n";
@@ -15085,7 +15068,7 @@ static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   }
 }
 
-static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
   merbit_status status;
   MBI_TRY(mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer));
@@ -15102,7 +15085,7 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   return status;
 }
 
-static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   merbit_matrix *entries;
   merbit_status status;
   if (view->format != MERBIT_BSR) {
@@ -15114,7 +15097,7 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   return status;
 }
 
-static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
     const char *culprit) {
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -15135,7 +15118,7 @@ static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit
   return merbit_view_check(context, view);
 }
 
-MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
+MBI_COLD MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
     const merbit_view *view, merbit_write_callback write, void *user) {
   mbi_mm_output out;
   MBI_TRY(mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL));
@@ -15146,7 +15129,7 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
   return mbi_mm_write(&out, view);
 }
 
-MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
+MBI_COLD MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
     const merbit_view *view, const char *path) {
   mbi_mm_output out;
   mbi_replacement replacement;
@@ -15699,7 +15682,7 @@ struct merbit_workspace {
 
 #endif
 
-MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob) {
+static int mbi_knob(const merbit_plan *plan, int knob) {
   return (int)plan->tuning[knob];
 }
 
@@ -15707,36 +15690,36 @@ static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
   return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
 }
 
-MBI_INTERNAL merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+static merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
 }
 
-MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
     int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
       bytes);
 }
 
-MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
+static void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
   mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
 }
 
-MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan) {
+static int mbi_plan_launches_plainly(const merbit_plan *plan) {
   return plan->making.interleaved && (plan->row->takes & MBI_ALWAYS_DEPENDENT) == 0;
 }
 
-MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
+static int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
+static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
     int64_t grid, int threads, unsigned shared_bytes, void *stream, const void *arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
       stream, arguments, mbi_plan_start(plan, 0));
 }
 
-MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
+static size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   switch (csr->form) {
   case MBI_VALUES_GENERAL:
@@ -15752,7 +15735,7 @@ MBI_INTERNAL size_t mbi_value_bytes(const merbit_plan *plan) {
   }
 }
 
-MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
+static uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
   return csr->form == MBI_VALUES_EQUAL    ? size
@@ -15761,12 +15744,12 @@ MBI_INTERNAL uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
       : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size : 0;
 }
 
-MBI_INTERNAL unsigned mbi_value_shared(const merbit_plan *plan) {
+static unsigned mbi_value_shared(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_TABLE
       ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type)) : 0;
 }
 
-MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
+static const char *mbi_value_name(const merbit_plan *plan) {
   static const char *const names[] = {"general values", "values all equal",
       "values exact in f32", "values exact in f16", "values from a table, by bytes",
       "values equal in each row", "values equal in each column"};
@@ -15775,19 +15758,19 @@ MBI_INTERNAL const char *mbi_value_name(const merbit_plan *plan) {
       : names[plan->device.form];
 }
 
-MBI_INTERNAL int mbi_plan_has_blocks(const merbit_plan *plan) {
+static int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-MBI_INTERNAL int mbi_plan_reorders(const merbit_plan *plan) {
+static int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
 }
 
-MBI_INTERNAL int mbi_plan_transposes(const merbit_plan *plan) {
+static int mbi_plan_transposes(const merbit_plan *plan) {
   return plan->desc.operation != MERBIT_OPERATION_N;
 }
 
-MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
+static void mbi_view_swap(merbit_view *coo) {
   const void *rows = coo->row_ind;
   const int64_t count = coo->rows;
   coo->row_ind = coo->col_ind;
@@ -15796,8 +15779,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
-    const merbit_view *host) {
+static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit_view *host) {
   merbit_view given = *host;
   if (plan->desc.unchecked) {
     return MERBIT_OK;
@@ -15813,12 +15795,12 @@ static merbit_type mbi_type_accumulator(merbit_type type) {
   return mbi_type_short(type) ? MERBIT_F32 : type;
 }
 
-MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
+static merbit_type mbi_plan_accumulator(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
       : mbi_type_accumulator(plan->type);
 }
 
-MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
+static mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar) {
   mbk_scalar made = {{0, 0}};
   const size_t bytes = plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
       ? sizeof(mbi_devptr) : plan->desc.semiring == MERBIT_SEMIRING_PLUS_TIMES
@@ -15829,37 +15811,37 @@ MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *sca
   return made;
 }
 
-MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
+static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
   return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && !plan->stops &&
       mbi_scalar_zero(mbi_plan_accumulator(plan), alpha);
 }
 
-MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan) {
+static int mbi_plan_vectors(const merbit_plan *plan) {
   return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
-MBI_INTERNAL int mbi_plan_plain(const merbit_plan *plan) {
+static int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_accumulator(plan) == plan->type;
 }
 
-MBI_INTERNAL const char *mbi_type_device(merbit_type type) {
+static const char *mbi_type_device(merbit_type type) {
   static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
 
-MBI_INTERNAL int mbi_plan_conjugates(const merbit_plan *plan) {
+static int mbi_plan_conjugates(const merbit_plan *plan) {
   return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
 }
 
-MBI_INTERNAL int mbi_plan_stored(const merbit_plan *plan) {
+static int mbi_plan_stored(const merbit_plan *plan) {
   return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
       : mbi_plan_conjugates(plan)             ? 8
       : plan->type == MERBIT_F16              ? MBI_VALUES_HALF
       : plan->type == MERBIT_BF16             ? 7 : MBI_VALUES_GENERAL;
 }
 
-MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
+static const char *mbi_type_text(merbit_type values, merbit_type sums) {
   switch (values) {
   case MERBIT_F16:
     return "f16 values with f32 vectors";
@@ -15876,11 +15858,11 @@ MBI_INTERNAL const char *mbi_type_text(merbit_type values, merbit_type sums) {
   }
 }
 
-MBI_INTERNAL const char *mbi_plan_type_text(const merbit_plan *plan) {
+static const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
+static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type;
   if (!mbi_type_known(vector)) {
@@ -15902,7 +15884,7 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+static merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
     const mbi_method *method, const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
     return MERBIT_OK;
@@ -15916,7 +15898,7 @@ MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbi
       method->identifier, mbi_type_text(type, desc->vector_type));
 }
 
-MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
     merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
   return (uintptr_t)address % size == 0 ? MERBIT_OK : mbi_fail(
@@ -15926,7 +15908,7 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, what a plan keeps, what kernels are told ==== */
-MBI_INTERNAL int mbi_plan_has_semiring(const merbit_plan *plan) {
+static int mbi_plan_has_semiring(const merbit_plan *plan) {
   return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
 }
 
@@ -15936,17 +15918,17 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
   return names[semiring];
 }
 
-MBI_INTERNAL int mbi_plan_build_flags(const merbit_plan *plan) {
+static int mbi_plan_build_flags(const merbit_plan *plan) {
   return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
       ? MBI_BUILD_KEEP : 0;
 }
 
-MBI_INTERNAL const char *mbi_semiring_label(const merbit_plan *plan) {
+static const char *mbi_semiring_label(const merbit_plan *plan) {
   static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
   return labels[plan->desc.semiring];
 }
 
-MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
     const mbi_method *method, const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
@@ -15982,7 +15964,7 @@ MBI_INTERNAL merbit_status mbi_semiring_check(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
+static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
   const mbi_operators *o = plan->operators;
   return o == NULL                  ? 1
       : side == MERBIT_SIDE_CUDA ? o->add[0] != '\0' && o->multiply[0] != '\0'
@@ -16002,7 +15984,7 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
       mbi_plan_type_text(plan));
 }
 
-MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
+static merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
@@ -16040,7 +16022,7 @@ MBI_INTERNAL merbit_status mbi_semiring_take(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
   if (plan->operators != NULL) {
     char zero[48];
@@ -16053,12 +16035,12 @@ MBI_INTERNAL void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *p
   }
 }
 
-MBI_INTERNAL double mbi_semiring_zero(const merbit_plan *plan) {
+static double mbi_semiring_zero(const merbit_plan *plan) {
   return plan->operators != NULL                           ? plan->operators->given.zero
       : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY : 0.0;
 }
 
-MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
+static mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
   mbi_scalar made;
   memset(&made, 0, sizeof made);
   if (plan->type == MERBIT_F32) {
@@ -16071,7 +16053,7 @@ MBI_INTERNAL mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void 
   return made;
 }
 
-MBI_INTERNAL int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
+static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   const mbi_scalar *scalar = (const mbi_scalar *)beta;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     return *(const void *const *)beta != NULL;
@@ -16296,7 +16278,7 @@ static int mbi_epilogue_same(const char *a, const char *b) {
   }
 }
 
-MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
+static merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
     merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
@@ -16313,18 +16295,17 @@ MBI_INTERNAL merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *gi
 #define MBI_EPILOGUE_SCALARS 8
 #define MBI_EPILOGUE_RESIDENT 4
 
-MBI_INTERNAL int mbi_plan_has_epilogue(const merbit_plan *plan) {
+static int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
-MBI_INTERNAL int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
+static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
   return plan->epilogue == NULL ? 0 : bytes * (plan->epilogue->given.vectors + 1 +
       (plan->epilogue->result[0] != '\0'));
 }
 
-MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
-    const merbit_plan_desc *desc) {
+static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
   if (e == NULL) {
     return MERBIT_OK;
@@ -16344,7 +16325,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
+static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
     const char *what, const char *source, char *text) {
   static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
   static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
@@ -16370,7 +16351,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int su
       sum ? MERBIT_F64 : mbi_plan_accumulator(plan), sum ? "double" : "MBK_COMPUTE", text);
 }
 
-MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
+static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   mbi_epilogue *e;
@@ -16408,7 +16389,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_take(merbit_plan *plan, const char *afte
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
+static void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
     mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
@@ -16429,7 +16410,7 @@ MBI_INTERNAL void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   }
 }
 
-MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
+static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
@@ -16437,13 +16418,13 @@ MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 
-MBI_INTERNAL void mbi_epilogue_release_cuda(merbit_plan *plan) {
+static void mbi_epilogue_release_cuda(merbit_plan *plan) {
   if (plan->epilogue != NULL) {
     mbi_program_destroy(plan->context, &plan->epilogue->program);
   }
 }
 
-MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
+static uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   const uint64_t packs =
       (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan)) / 16 + 1;
   const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
@@ -16453,17 +16434,17 @@ MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
   return blocks < most ? blocks : most;
 }
 
-MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
+static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
   return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
 }
 
-MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
+static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
   return plan->epilogue == NULL ? 0 : plan->epilogue->result[0] == '\0' ? MBI_EPILOGUE_PRODUCT
       : MBI_EPILOGUE_PRODUCT +
       (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
+static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
   if (plan->epilogue == NULL) {
@@ -16477,8 +16458,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspac
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
 #define MBI_EACH_1(SUFFIX_, C_) \
-MBI_INTERNAL void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, \
-    C_ *y) { \
+static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
   int64_t row; \
   for (row = begin; row < end; row++) { \
     y[row] = beta == 0 ? alpha : alpha + beta * y[row]; \
@@ -16502,7 +16482,7 @@ static void mbi_reference_typed_##SUFFIX_(const merbit_view *csr, const C_ *valu
   } \
 }
 MBI_EACH_1(f64, double) MBI_EACH_1(f32, float)
-MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *values,
+static void mbi_reference_multiply(const merbit_view *csr, const void *values,
     const void *alpha, const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
     mbi_reference_typed_f32(csr, (const float *)values, *(const float *)alpha,
@@ -16516,7 +16496,7 @@ MBI_INTERNAL void mbi_reference_multiply(const merbit_view *csr, const void *val
 /* ==== >>spmv/cpu/row_sums.c  CPU: sums of long rows ======================================= */
 typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
 
-MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *value,
+static double mbi_row_sum_general_f64(const int32_t *col, const double *value,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   double sum = 0;
@@ -16537,7 +16517,7 @@ MBI_INTERNAL double mbi_row_sum_general_f64(const int32_t *col, const double *va
   return sum + (even[0] + even[1]);
 }
 
-MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
+static double mbi_row_sum_equal_f64(const int32_t *col, double one,
     const double *x, int64_t count) {
   mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   double sum = 0;
@@ -16556,7 +16536,7 @@ MBI_INTERNAL double mbi_row_sum_equal_f64(const int32_t *col, double one,
 
 typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
 
-MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *value,
+static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   float sum = 0;
@@ -16577,7 +16557,7 @@ MBI_INTERNAL float mbi_row_sum_general_f32(const int32_t *col, const float *valu
   return sum + ((even[0] + even[1]) + (even[2] + even[3]));
 }
 
-MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
+static float mbi_row_sum_equal_f32(const int32_t *col, float one,
     const float *x, int64_t count) {
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   float sum = 0;
@@ -16595,7 +16575,7 @@ MBI_INTERNAL float mbi_row_sum_equal_f32(const int32_t *col, float one,
 }
 
 /* ==== >>spmv/cpu/path.c  CPU: equal parts of a matrix for the threads ===================== */
-MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
+static mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
   mbi_merge_point point;
   int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
   int64_t high = diagonal < csr->rows ? diagonal : csr->rows;
@@ -16613,16 +16593,16 @@ MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t di
   return point;
 }
 
-MBI_INTERNAL int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
+static int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   int64_t useful = (csr->rows + csr->nnz) / 8192;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
-MBI_INTERNAL size_t mbi_path_bytes(int tasks, size_t size) {
+static size_t mbi_path_bytes(int tasks, size_t size) {
   return (size_t)tasks * (sizeof(int64_t) + 2 * size);
 }
 
-MBI_INTERNAL mbi_path mbi_path_of(const mbi_path_loops *loops, const void *call,
+static mbi_path mbi_path_of(const mbi_path_loops *loops, const void *call,
     const merbit_view *csr, int tasks, void *scratch) {
   mbi_path path;
   path.loops = loops;
@@ -16635,11 +16615,11 @@ MBI_INTERNAL mbi_path mbi_path_of(const mbi_path_loops *loops, const void *call,
   return path;
 }
 
-MBI_INTERNAL void *mbi_path_head(const mbi_path *path, int task) {
+static void *mbi_path_head(const mbi_path *path, int task) {
   return path->sums + 2 * (size_t)task * path->loops->size;
 }
 
-MBI_INTERNAL void *mbi_path_carry(const mbi_path *path, int task) {
+static void *mbi_path_carry(const mbi_path *path, int task) {
   return path->sums + (2 * (size_t)task + 1) * path->loops->size;
 }
 
@@ -16672,7 +16652,7 @@ static void mbi_path_task(void *argument, int task) {
   path->loops->sum(path->call, from.entry, to.entry, mbi_path_carry(path, task));
 }
 
-MBI_INTERNAL void mbi_path_fix_up(const mbi_path *path) {
+static void mbi_path_fix_up(const mbi_path *path) {
   double sum[MBI_PATH_SUMS];
   int task;
   path->loops->sum(path->call, 0, 0, sum);
@@ -16697,7 +16677,7 @@ static void mbi_path_vanish_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
+static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) {
   if (vanishes) {
     mbi_parallel(context, path->tasks, mbi_path_vanish_task, path);
     return;
@@ -16856,10 +16836,10 @@ static void mbi_merge_take_##SUFFIX_(const void *argument, int64_t row, int64_t 
     mbi_merge_rows_i64_##SUFFIX_(call, row, last); \
   } \
 } \
-MBI_INTERNAL const mbi_path_loops mbi_merge_loops_##SUFFIX_ = { \
+static const mbi_path_loops mbi_merge_loops_##SUFFIX_ = { \
     sizeof(C_), mbi_merge_sum_##SUFFIX_, mbi_merge_take_##SUFFIX_, \
     mbi_merge_add_##SUFFIX_, mbi_merge_commit_##SUFFIX_}; \
-MBI_INTERNAL void mbi_merge_scale_task_##SUFFIX_(void *argument, int task) { \
+static void mbi_merge_scale_task_##SUFFIX_(void *argument, int task) { \
   const mbi_path *path = (const mbi_path *)argument; \
   const mbi_merge_call_##SUFFIX_ *call = (const mbi_merge_call_##SUFFIX_ *)path->call; \
   const int64_t rows = path->csr->rows; \
@@ -16878,11 +16858,11 @@ static void mbi_merge_typed_##SUFFIX_(merbit_context *context, const merbit_view
   } \
 }
 MBI_EACH_2(f64, double) MBI_EACH_2(f32, float)
-MBI_INTERNAL size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
+static size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
   return mbi_path_bytes(tasks, mbi_type_size(type));
 }
 
-MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
+static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
     const void *values, int tasks, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
@@ -16894,7 +16874,7 @@ MBI_INTERNAL void mbi_merge_multiply(merbit_context *context, const merbit_view 
   }
 }
 
-MBI_INTERNAL size_t mbi_merge_workspace_bytes(const merbit_plan *plan) {
+static size_t mbi_merge_workspace_bytes(const merbit_plan *plan) {
   return mbi_merge_scratch_bytes(plan->tasks, plan->type);
 }
 
@@ -16904,11 +16884,11 @@ static void mbi_merge_product(const merbit_plan *plan, void *scratch, const void
       beta, y);
 }
 
-MBI_INTERNAL double mbi_cpu_seconds(const merbit_plan *plan, double entry, double row) {
+static double mbi_cpu_seconds(const merbit_plan *plan, double entry, double row) {
   return 1e-9 * (entry * (double)plan->csr.nnz + row * (double)plan->csr.rows) / plan->tasks;
 }
 
-MBI_INTERNAL int mbi_x_is_far(const merbit_plan *plan) {
+static int mbi_x_is_far(const merbit_plan *plan) {
   return plan->csr.cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
 }
 
@@ -16919,7 +16899,7 @@ static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *samp
   return mbi_cpu_seconds(plan, entry, lengthy ? 0.7 : 3.5);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_merge_method = {
+static const mbi_cpu_method mbi_merge_method = {
     NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
 
 static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
@@ -16928,7 +16908,7 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
   mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_reference_method = {
+static const mbi_cpu_method mbi_reference_method = {
     NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
@@ -17040,11 +17020,11 @@ static void mbi_mixed_run_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 MBI_EACH_5(f16, uint16_t, f32, float) MBI_EACH_5(bf16, uint16_t, f32, float)
 MBI_EACH_5(f32_f64, float, f64, double) MBI_EACH_5(c64, mbi_c64, c64, mbi_c64)
 MBI_EACH_5(c128, mbi_c128, c128, mbi_c128)
-MBI_INTERNAL size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
+static size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, sizeof(mbi_c128));
 }
 
-MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   switch (plan->type) {
   case MERBIT_F16:
@@ -17064,7 +17044,7 @@ MBI_INTERNAL void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, con
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_mixed_method = {
+static const mbi_cpu_method mbi_mixed_method = {
     NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
@@ -17332,11 +17312,11 @@ static void mbi_semiring_typed_##SUFFIX_(const merbit_plan *plan, void *scratch,
   mbi_path_run(plan->context, &path, call.vanishes); \
 }
 MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
-MBI_INTERNAL size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
+static size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, mbi_type_size(plan->type));
 }
 
-MBI_INTERNAL void mbi_semiring_multiply(const merbit_plan *plan, void *scratch,
+static void mbi_semiring_multiply(const merbit_plan *plan, void *scratch,
     const mbi_scalar *alpha, const void *x, const mbi_scalar *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
@@ -17351,7 +17331,7 @@ static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const v
       y);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_semiring_method = {
+static const mbi_cpu_method mbi_semiring_method = {
     NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
@@ -17362,11 +17342,11 @@ typedef struct mbi_sorted_build {
   int *differ;
 } mbi_sorted_build;
 
-static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
+MBI_COLD static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-static void mbi_sorted_cut(merbit_plan *plan) {
+MBI_COLD static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
   mbi_sorted_share *share = plan->sorted.shares;
@@ -17392,11 +17372,11 @@ static void mbi_sorted_cut(merbit_plan *plan) {
   }
 }
 
-static int mbi_sorted_bucket(int64_t length) {
+MBI_COLD static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
+MBI_COLD static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
     int64_t *counts) {
   int64_t start = mbi_row_start(csr, row);
   memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
@@ -17407,11 +17387,11 @@ static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
   }
 }
 
-static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
+MBI_COLD static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+MBI_COLD static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
   const size_t size = mbi_type_size(plan->type);
   const char *first = (const char *)plan->values;
   int64_t k;
@@ -17423,7 +17403,7 @@ static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *sh
   return 0;
 }
 
-static void mbi_sorted_measure(void *argument, int task) {
+MBI_COLD static void mbi_sorted_measure(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   mbi_sorted_share *share = plan->sorted.shares + task;
@@ -17440,7 +17420,7 @@ static void mbi_sorted_measure(void *argument, int task) {
   build->differ[task] = mbi_sorted_differ(plan, share);
 }
 
-static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
+MBI_COLD static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
     int32_t *target) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   for (; begin < end; begin++) {
@@ -17448,7 +17428,7 @@ static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t en
   }
 }
 
-static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
+MBI_COLD static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
     int64_t last) {
   const merbit_view *csr = &plan->csr;
   const mbi_sorted *sorted = &plan->sorted;
@@ -17488,7 +17468,7 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   return run - (sorted->runs + window->run);
 }
 
-static void mbi_sorted_values(void *argument, int task) {
+MBI_COLD static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   const mbi_sorted *sorted = &plan->sorted;
@@ -17515,7 +17495,7 @@ static void mbi_sorted_values(void *argument, int task) {
       (size_t)(share->carry_end - share->carry) * size);
 }
 
-static void mbi_sorted_fill(void *argument, int task) {
+MBI_COLD static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   const merbit_view *csr = &plan->csr;
@@ -17540,7 +17520,7 @@ static void mbi_sorted_fill(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_sorted_destroy(merbit_plan *plan) {
   mbi_sorted *sorted = &plan->sorted;
   mbi_release(plan->context, sorted->shares);
   mbi_release(plan->context, sorted->windows);
@@ -17551,18 +17531,18 @@ MBI_INTERNAL void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-static double mbi_sorted_first(const merbit_plan *plan) {
+MBI_COLD static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
       : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
       : *(const double *)plan->values;
 }
 
-static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
   return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
       "the values of sorted rows", &plan->sorted.values);
 }
 
-static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+MBI_COLD static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   int64_t windows = 0, runs = 0;
@@ -17589,7 +17569,7 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
@@ -17613,7 +17593,7 @@ MBI_INTERNAL merbit_status mbi_sorted_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_sorted_update(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   int task, differ = plan->sorted.values != NULL;
   for (task = 0; task < plan->tasks && !differ; task++) {
@@ -17928,7 +17908,7 @@ static void mbi_sorted_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, C
   } \
 }
 MBI_EACH_7(f64, double) MBI_EACH_7(f32, float)
-MBI_INTERNAL void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_sorted_typed_f32(plan, scratch, *(const float *)alpha, (const float *)x,
@@ -17952,7 +17932,7 @@ static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
   return mbi_cpu_seconds(plan, entry, 0.7);
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_sorted_method = {
+static const mbi_cpu_method mbi_sorted_method = {
     mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
     mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
 
@@ -17966,12 +17946,12 @@ typedef struct mbi_numa_copy {
   size_t size;
 } mbi_numa_copy;
 
-static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
+MBI_COLD static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   const int64_t path = plan->csr.rows + plan->csr.nnz;
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
 
-MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
+MBI_COLD static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
     const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
   int task, settled = 1;
@@ -17986,14 +17966,14 @@ MBI_INTERNAL int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
   return settled;
 }
 
-static void mbi_numa_copy_part(void *argument, int task) {
+MBI_COLD static void mbi_numa_copy_part(void *argument, int task) {
   const mbi_numa_copy *copy = (const mbi_numa_copy *)argument;
   const size_t begin = (size_t)mbi_numa_entry(copy->plan, task) * copy->size;
   const size_t end = (size_t)mbi_numa_entry(copy->plan, task + 1) * copy->size;
   memcpy(copy->to + begin, copy->from + begin, end - begin);
 }
 
-static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
+MBI_COLD static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
     void **to) {
   mbi_numa_copy copy;
   MBI_TRY(mbi_allocate_array(plan->context, plan->csr.nnz, size,
@@ -18006,7 +17986,7 @@ static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, si
   return MERBIT_OK;
 }
 
-static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
+MBI_COLD static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
   void *memory;
@@ -18027,7 +18007,7 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
+MBI_COLD static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
   if (numa->nodes < 2) {
@@ -18052,7 +18032,7 @@ MBI_INTERNAL merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *num
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
     return MERBIT_OK;
@@ -18064,7 +18044,7 @@ MBI_INTERNAL merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {
   case MBI_PLACED_ONE_NODE:
@@ -18188,7 +18168,7 @@ MBI_INTERNAL int mbi_numa_describe(const merbit_plan *plan, char *text, size_t s
 #define MBI_BLOCK_KERNELS(T, S) \
   MBI_BLOCK_SHAPES(MBI_BLOCK_LINE_KERNEL, MBI_BLOCK_SHAPE_KERNELS, T, S) \
   MBI_BLOCK_SMALL(T, S) \
-  MBI_INTERNAL mbi_block_kernel_##S mbi_block_kernel_of_##S(int rows, int cols, \
+  static mbi_block_kernel_##S mbi_block_kernel_of_##S(int rows, int cols, \
                                                             int by_columns) { \
     if (rows > MBI_BLOCK_UNROLLED || cols > MBI_BLOCK_UNROLLED) { \
       return NULL; \
@@ -18314,7 +18294,7 @@ static void mbi_block_settle_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
     sums[r] = sums[r] - sums[r] == 0 ? sums[r] : entries[r]; \
   } \
 } \
-MBI_INTERNAL void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
+static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
     int64_t at, int64_t end, C_ *sums) { \
   const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind; \
   int64_t from = at, next = end; \
@@ -18338,7 +18318,7 @@ MBI_INTERNAL void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call
 MBI_EACH_8(f64, double) MBI_EACH_8(f32, float)
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ============================= */
-MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
+static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
   const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
   const int64_t useful = values / 8192;
   const int threads = useful < context->threads ? (int)useful : context->threads;
@@ -18347,7 +18327,7 @@ MBI_INTERNAL int mbi_block_chunks(const merbit_context *context, const merbit_vi
   return chunks < most ? chunks : (int)most;
 }
 
-MBI_INTERNAL void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_index,
+static void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_index,
     int64_t *chunk_row) {
   const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
   int64_t row = 0;
@@ -18364,12 +18344,12 @@ MBI_INTERNAL void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chu
   chunk_row[chunks] = rows;
 }
 
-MBI_INTERNAL size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
+static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks,
       (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type));
 }
 #define MBI_EACH_9(SUFFIX_, C_) \
-MBI_INTERNAL void mbi_block_commit_##SUFFIX_(const void *argument, int64_t block_row, \
+static void mbi_block_commit_##SUFFIX_(const void *argument, int64_t block_row, \
     const void *from) { \
   const mbi_block_call_##SUFFIX_ *call = (const mbi_block_call_##SUFFIX_ *)argument; \
   const C_ *sums = (const C_ *)from; \
@@ -18407,7 +18387,7 @@ static void mbi_block_add_##SUFFIX_(const void *argument, void *sums, const void
     ((C_ *)sums)[r] += ((const C_ *)parts)[r]; \
   } \
 } \
-MBI_INTERNAL void mbi_block_chunks_##SUFFIX_(const merbit_plan *plan, void *scratch, \
+static void mbi_block_chunks_##SUFFIX_(const merbit_plan *plan, void *scratch, \
     const mbi_block_call_##SUFFIX_ *call, \
     const int64_t *chunk_index, const int64_t *chunk_row) { \
   const merbit_view *bsr = &plan->bsr.view; \
@@ -18418,7 +18398,7 @@ MBI_INTERNAL void mbi_block_chunks_##SUFFIX_(const merbit_plan *plan, void *scra
   path.chunk_row = chunk_row; \
   mbi_path_run(plan->context, &path, 0); \
 } \
-MBI_INTERNAL void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
+static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
   const mbi_block_call_##SUFFIX_ *call = (const mbi_block_call_##SUFFIX_ *)argument; \
   const int64_t rows = call->bsr->view.rows; \
   mbi_scale_##SUFFIX_(mbi_share(rows, call->tasks, task), \
@@ -18427,19 +18407,19 @@ MBI_INTERNAL void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
 MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
-MBI_INTERNAL int mbi_plan_takes_blocks(const merbit_plan *plan) {
+static int mbi_plan_takes_blocks(const merbit_plan *plan) {
   return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
       (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
       plan->view.format == MERBIT_BSR && mbi_plan_plain(plan) && plan->desc.vectors <= 1);
 }
 
-MBI_INTERNAL void mbi_blocks_destroy(merbit_plan *plan) {
+static void mbi_blocks_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->blocks.chunk_index);
   mbi_bsr_release(plan->context, &plan->bsr);
   memset(&plan->blocks, 0, sizeof plan->blocks);
 }
 
-MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
+static merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
   plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
@@ -18452,7 +18432,7 @@ MBI_INTERNAL merbit_status mbi_blocks_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
+static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
   return mbi_blocks_scratch_bytes(plan);
 }
 
@@ -18488,7 +18468,7 @@ static void mbi_blocks_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
 }
 MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
 
-MBI_INTERNAL void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_block_call_f32 call;
@@ -18537,7 +18517,7 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
       : HUGE_VAL;
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_blocks_method = {
+static const mbi_cpu_method mbi_blocks_method = {
     mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
     mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
 
@@ -18840,11 +18820,11 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
   mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
 MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
-MBI_INTERNAL size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
+static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
 }
 
-MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, const void *x,
+static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, const void *x,
     int64_t ldx, const void *beta, void *y, int64_t ldy) {
   if (plan->type == MERBIT_F32) {
     mbi_many_typed_f32(plan, scratch, alpha, x, ldx, beta, y, ldy);
@@ -18853,11 +18833,11 @@ MBI_INTERNAL void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alp
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_many_cpu_method = {
+static const mbi_cpu_method mbi_many_cpu_method = {
     NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
-MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_COLD static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
   const void *copy = NULL;
   merbit_status status;
   if (fresh->memory != MERBIT_MEMORY_DEVICE) {
@@ -18874,24 +18854,24 @@ MBI_INTERNAL merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_va
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_view_is_plain(const merbit_view *view) {
+MBI_COLD static int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-static int mbi_format_blocks_fit(const merbit_plan *plan) {
+MBI_COLD static int mbi_format_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
       (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
       desc->block_cols == plan->view.block_cols));
 }
 
-MBI_INTERNAL int mbi_format_converts(const merbit_plan *plan) {
+MBI_COLD static int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
       (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
       !mbi_format_blocks_fit(plan));
 }
 
-static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
+MBI_COLD static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = plan->desc.block_rows;
@@ -18902,7 +18882,7 @@ static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view
       plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
 }
 
-MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
@@ -18914,7 +18894,7 @@ MBI_INTERNAL merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_format_blocks(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_format_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
   if (view->memory == MERBIT_MEMORY_DEVICE && mbi_format_blocks_fit(plan)) {
@@ -18929,7 +18909,7 @@ static merbit_status mbi_format_blocks(merbit_plan *plan) {
   return mbi_format_blocks_on_host(plan);
 }
 
-static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
+MBI_COLD static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
   MBI_TRY(mbi_plan_check_arrays(plan, host));
   if (!mbi_view_is_plain(&plan->view)) {
     MBI_TRY(
@@ -18939,7 +18919,7 @@ static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *h
   return MERBIT_OK;
 }
 
-static merbit_status mbi_format_csr(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_format_csr(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   plan->csr = plan->view;
@@ -18956,11 +18936,11 @@ static merbit_status mbi_format_csr(merbit_plan *plan) {
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_format_make(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_format_make(merbit_plan *plan) {
   return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
 }
 
-static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
+MBI_COLD static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
     mbi_new_values *fresh) {
   merbit_view host = *structure;
   host.values = fresh->values;
@@ -18977,7 +18957,7 @@ static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *st
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_COLD static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_view structure = plan->view, host;
   merbit_status status;
   if (!mbi_format_converts(plan)) {
@@ -18995,14 +18975,13 @@ MBI_INTERNAL merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_valu
 }
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
-MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
+MBI_COLD static int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
-    merbit_index_type offset_type, merbit_index_type index_type, int base,
-    mbi_program *program) {
+MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
+    merbit_index_type index_type, int base, mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
@@ -19013,15 +18992,15 @@ MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
   return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
-MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
+MBI_COLD static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
+MBI_COLD static uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
   merbit_view host;
   merbit_status status = mbi_view_download(context, view, &host);
   if (status == MERBIT_OK) {
@@ -19034,7 +19013,7 @@ static merbit_status mbi_device_csr_explain(merbit_context *context, const merbi
       "unchanged until the plan is destroyed");
 }
 
-static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
+MBI_COLD static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   void *function = NULL;
@@ -19057,7 +19036,7 @@ static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *
   return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
+MBI_COLD static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   void *function = NULL;
@@ -19075,7 +19054,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
+MBI_COLD static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
   MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
@@ -19084,7 +19063,7 @@ MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *sourc
       : MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
+MBI_COLD static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
     mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
   MBI_TRY(mbi_array_upload(plan, view->row_ptr,
@@ -19099,7 +19078,7 @@ static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view 
   return MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+MBI_COLD static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, int unchecked, mbi_device_csr *csr) {
   if (!unchecked) {
     MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
@@ -19110,7 +19089,7 @@ static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view
   return mbi_device_synchronize(plan->context, NULL);
 }
 
-static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
+MBI_COLD static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   const void *arrays[3];
@@ -19142,7 +19121,7 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+MBI_COLD static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
@@ -19155,7 +19134,7 @@ MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit
       : mbi_device_csr_upload(plan, view, csr);
 }
 
-MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
+MBI_COLD static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
     mbi_plan_release(plan, csr->row_ptr);
   }
@@ -19169,12 +19148,12 @@ MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr)
   mbi_plan_release(plan, csr->scratch);
 }
 
-MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
+MBI_COLD static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
       mbi_value_bytes_once(plan);
 }
 
-MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+MBI_COLD static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE  ? "float"
@@ -19205,7 +19184,7 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20)
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+MBI_COLD static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_plan_release(plan, nonempty->column_counts);
     nonempty->column_counts = 0;
@@ -19219,7 +19198,7 @@ MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *none
   mbi_program_destroy(plan->context, &nonempty->program);
 }
 
-MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+MBI_COLD static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   mbi_nonempty_finish(plan, nonempty);
   mbi_plan_release(plan, nonempty->column_counts);
   mbi_plan_release(plan, nonempty->counts);
@@ -19229,7 +19208,7 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *non
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-static merbit_status mbi_nonempty_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -19282,11 +19261,11 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
+MBI_COLD static int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
+MBI_COLD static merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr narrow;
   uint64_t nnz = csr->nnz;
@@ -19315,13 +19294,13 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   return MERBIT_OK;
 }
 
-static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
+MBI_COLD static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
       given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
 }
 
-static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int by_offsets = mbi_nonempty_has_column_offsets(plan);
   const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
@@ -19339,7 +19318,7 @@ static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
+MBI_COLD static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
@@ -19364,7 +19343,7 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
-MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+MBI_COLD static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
     uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
@@ -19379,7 +19358,7 @@ MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
+MBI_COLD static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   merbit_status status;
@@ -19397,7 +19376,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capa
   return MERBIT_OK;
 }
 
-static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+MBI_COLD static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
     uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
@@ -19418,7 +19397,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   return mbi_device_download(context, against, answer, 2 * sizeof *against);
 }
 
-MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
@@ -19441,7 +19420,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
+MBI_COLD static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
@@ -19460,15 +19439,15 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
-MBI_INTERNAL int mbi_nonempty_fit(const merbit_plan *plan) {
+MBI_COLD static int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-MBI_INTERNAL merbit_status mbi_nonempty_need(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
-MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -19553,7 +19532,7 @@ typedef struct mbi_traffic {
 
 #endif
 
-MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
@@ -19562,12 +19541,12 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
 
 #define MBI_WALK_LEAST 6e-6
 
-MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
+MBI_COLD static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
 }
 
-MBI_INTERNAL double mbi_choose_gather(double bytes) {
+MBI_COLD static double mbi_choose_gather(double bytes) {
   static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
   static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
   int i = 0;
@@ -19581,11 +19560,11 @@ MBI_INTERNAL double mbi_choose_gather(double bytes) {
       (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
+MBI_COLD static double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }
 
-MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+MBI_COLD static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   mbi_traffic t;
   t.size = (double)mbi_type_size(plan->type);
   t.nnz = (double)plan->device.nnz;
@@ -19613,11 +19592,11 @@ typedef struct mbi_values_scratch {
 
 #define MBI_VALUES_AT(search, field) ((search)->scratch + offsetof(mbi_values_scratch, field))
 
-MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count) {
+MBI_COLD static int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
 }
 
-MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
+MBI_COLD static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
   switch (form) {
@@ -19638,7 +19617,7 @@ MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form f
   }
 }
 
-static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
+MBI_COLD static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
       MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
   const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
@@ -19657,7 +19636,7 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
+MBI_COLD static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
     const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = NULL;
   MBI_TRY(mbi_program_kernel(plan->context, search->program, name, &kernel));
@@ -19665,12 +19644,12 @@ static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *sea
       arguments);
 }
 
-static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
+MBI_COLD static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
   return mbi_device_download(plan->context, &search->against, MBI_VALUES_AT(search, against),
       sizeof search->against);
 }
 
-MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
+MBI_COLD static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
     mbi_devptr values, mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -19701,12 +19680,12 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   return mbi_values_answer(plan, search);
 }
 
-MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
+MBI_COLD static void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
   mbi_plan_release(plan, search->scratch);
   mbi_plan_release(plan, search->columns);
 }
 
-static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
+MBI_COLD static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
@@ -19719,7 +19698,7 @@ static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *sear
       0, &arguments);
 }
 
-static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
+MBI_COLD static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
@@ -19733,7 +19712,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
       mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
 
-static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
+MBI_COLD static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
@@ -19751,7 +19730,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   return MERBIT_OK;
 }
 
-static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
+MBI_COLD static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr against = MBI_VALUES_AT(search, against);
@@ -19776,7 +19755,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
       mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
+MBI_COLD static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, int *have) {
   *have = 0;
   if ((search->against & MBI_FORM(form)) != 0) {
@@ -19793,7 +19772,7 @@ MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search 
   return MERBIT_OK;
 }
 
-static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
+MBI_COLD static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
     mbi_devptr table) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
@@ -19828,7 +19807,7 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
       sizeof scratch.number);
 }
 
-MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
+MBI_COLD static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -19872,7 +19851,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
   return mbi_device_synchronize(context, NULL);
 }
 
-static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
+MBI_COLD static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
@@ -19903,7 +19882,7 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+MBI_COLD static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
@@ -19984,13 +19963,13 @@ typedef struct mbi_merbit {
 
 #endif
 
-MBI_INTERNAL mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
+static mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
   return (mbi_merbit *)plan->state;
 }
 
 #define MBI_MERBIT_FEW_BLOCKS 8
 
-MBI_INTERNAL int mbi_log2_ceiling(uint64_t value) {
+static int mbi_log2_ceiling(uint64_t value) {
   int bits = 0;
   while (((uint64_t)1 << bits) < value) {
     bits++;
@@ -20003,7 +19982,7 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
+static merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile_steps;
@@ -20045,18 +20024,18 @@ MBI_INTERNAL merbit_status mbi_merbit_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
+static unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
   const size_t groups = (size_t)(m->threads / m->omega);
   return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
       sizeof(uint32_t) * groups);
 }
 
-MBI_INTERNAL unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
+static unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
   const int words = (m->omega * m->sigma + 31) / 32 + 2;
   return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
 }
 
-MBI_INTERNAL void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
@@ -20092,7 +20071,7 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
+static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
   mbk_merbit_build_arguments arguments;
@@ -20108,7 +20087,7 @@ MBI_INTERNAL merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
       MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, &arguments);
 }
 
-MBI_INTERNAL uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
+static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
   return mbi_merbit_of(plan)->dual ? 0
       : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
@@ -20176,7 +20155,7 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
+static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   mbk_merbit_product_dual_arguments arguments;
@@ -20212,7 +20191,7 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
       m->dual ? "dual-buffer" : "carry-out");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
+static const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
     mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
     mbi_merbit_describe, NULL, 0, NULL, 0, NULL, NULL};
 
@@ -20284,15 +20263,15 @@ enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
 
 #endif
 
-MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
+static mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
   return (mbi_scan_schedule *)plan->state;
 }
 
-MBI_INTERNAL int mbi_scan_widest(merbit_type type) {
+static int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
-MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan) {
+static int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
@@ -20300,7 +20279,7 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
-MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
+static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
       threads = mbi_scan_of(plan)->threads;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
@@ -20319,7 +20298,7 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
+static void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
   const uint64_t lanes =
@@ -20407,7 +20386,7 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
       csr->nnz < 8 * csr->rows && csr->form != MBI_VALUES_COLUMN;
 }
 
-MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
+static merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   const int whole = mbi_knob(plan, MBI_KNOB_SCAN_WHOLE);
@@ -20442,7 +20421,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
+static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
   return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
@@ -20450,7 +20429,7 @@ MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 }
 
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ========= */
-MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
@@ -20466,7 +20445,7 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
   }
 }
 
-MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
+static merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
   return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
@@ -20511,7 +20490,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
+static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
         "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
@@ -20524,7 +20503,7 @@ MBI_INTERNAL merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
@@ -20554,7 +20533,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
       MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
+static merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
@@ -20563,29 +20542,29 @@ MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
   return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
+static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
+static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return s->whole ? 0 : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
       (s->dots ? sizeof(double) : 0));
 }
 
-MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
+static uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
   return plan->cuda != NULL && plan->method == MERBIT_METHOD_SCAN && mbi_scan_of(plan)->dots
       ? mbi_scan_of(plan)->tiles : 0;
 }
 
-MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
+static mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
   const uint64_t parts = mbi_scan_dot_parts(plan);
   return parts > 0 ? plan->workspace->device_carries +
       2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
-MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
@@ -20609,7 +20588,7 @@ MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr c
       (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, how);
 }
 
-MBI_INTERNAL int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
   }
@@ -20676,7 +20655,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-MBI_INTERNAL void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
@@ -20690,7 +20669,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
+static double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
@@ -20699,10 +20678,9 @@ MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   return seconds;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule),
-    mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info,
-    mbi_scan_describe, NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL,
-    "steps whole"};
+static const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
+    mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info, mbi_scan_describe,
+    NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL, "steps whole"};
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
@@ -20751,7 +20729,7 @@ enum { MBI_KNOB_MERGE_STEPS, MBI_KNOB_MERGE_ROUNDS };
 
 #endif
 
-MBI_INTERNAL mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
+static mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
   return (mbi_merge_path *)plan->state;
 }
 
@@ -20782,7 +20760,7 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
 
-MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
+static merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   const int block_threads = plan->desc.block_threads;
   const int steps = mbi_knob(plan, MBI_KNOB_MERGE_STEPS);
@@ -20817,7 +20795,7 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
       threads = (unsigned)p->threads;
@@ -20826,7 +20804,7 @@ MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
       (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
 }
 
-MBI_INTERNAL void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
@@ -20862,7 +20840,7 @@ static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
   return (mbi_merge_path_of(plan)->chunks + 2) / 2 * 2 * sizeof(uint64_t);
 }
 
-MBI_INTERNAL uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
+static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = mbi_merge_path_of(plan)->chunks;
   return chunks > 0 ? mbi_merge_begin_bytes(plan) +
       2 * chunks * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
@@ -20923,7 +20901,7 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       &fixup_arguments, mbi_plan_start(plan, 1));
 }
 
-MBI_INTERNAL void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
@@ -20935,7 +20913,7 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
+static const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
     mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
     mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL,
     "steps rounds"};
@@ -20965,7 +20943,7 @@ enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
 
 #endif
 
-MBI_INTERNAL mbi_rows *mbi_rows_of(const merbit_plan *plan) {
+static mbi_rows *mbi_rows_of(const merbit_plan *plan) {
   return (mbi_rows *)plan->state;
 }
 
@@ -20990,12 +20968,12 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
-MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
+static double mbi_rows_walk(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
 }
 
-MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
+static merbit_status mbi_rows_size(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   merbit_context *context = plan->context;
   uint64_t groups;
@@ -21022,7 +21000,7 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_rows *r = mbi_rows_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
@@ -21048,7 +21026,7 @@ static void mbi_rows_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-MBI_INTERNAL uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
+static uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
   (void)plan;
   return 0;
 }
@@ -21089,7 +21067,7 @@ static int mbi_rows_gather(const merbit_plan *plan) {
       plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
+static double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
@@ -21098,7 +21076,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
+static const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
     mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
     NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL, "unroll lanes"};
 
@@ -21163,7 +21141,7 @@ enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
 
 #endif
 
-MBI_INTERNAL mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
+static mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
   return (mbi_sliced *)plan->state;
 }
 
@@ -21172,12 +21150,12 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
   return wish != 0 ? wish : 2;
 }
 
-MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
+static double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
 }
 
-MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
+static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
   s->sorted = mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
@@ -21200,7 +21178,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
+static merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX ||
       nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
@@ -21211,7 +21189,7 @@ MBI_INTERNAL merbit_status mbi_sliced_check(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_sliced *s = mbi_sliced_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
@@ -21235,7 +21213,7 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
+static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
@@ -21389,12 +21367,12 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
       2.0 * (double)s->column_slots / slots, s->threads);
 }
 
-MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
+static int mbi_sliced_trusted(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
+static double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
     return HUGE_VAL;
@@ -21404,7 +21382,7 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
       mbi_sliced_walk(plan));
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
+static const mbi_cuda_method mbi_sliced_method = {
     sizeof(mbi_sliced),  mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes,
     mbi_sliced_multiply, mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill,
     MBI_FORMS_ALL,       mbi_sliced_cost,   MBI_MAKING_FORM,     mbi_sliced_trusted,
@@ -21489,13 +21467,13 @@ enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
 
 #endif
 
-MBI_INTERNAL mbi_binned *mbi_binned_of(const merbit_plan *plan) {
+static mbi_binned *mbi_binned_of(const merbit_plan *plan) {
   return (mbi_binned *)plan->state;
 }
 
 #define MBI_BINNED_WIDE_SHARED 229376u
 
-MBI_INTERNAL uint64_t mbi_binned_group(const merbit_plan *plan) {
+static uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
 }
 
@@ -21517,21 +21495,21 @@ static void mbi_binned_defaults(merbit_plan *plan) {
       : wide                        ? 1024 : little                      ? 256 : 512;
 }
 
-MBI_INTERNAL uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
+static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
   return mbi_value_shared(plan) + mbi_binned_of(plan)->strip * mbi_type_size(plan->type);
 }
 
-MBI_INTERNAL uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
+static uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
   return (uint64_t)(mbi_scan_of(plan)->threads * mbi_scan_of(plan)->steps) *
       mbi_type_size(plan->type) + groups * 32;
 }
 
-MBI_INTERNAL uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
+static uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
   return 3 * mbi_binned_of(plan)->strips * sizeof(uint32_t) +
       mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
+static merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -21566,13 +21544,13 @@ MBI_INTERNAL merbit_status mbi_binned_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_STRIP", (int)mbi_binned_of(plan)->strip);
   mbi_preamble_define_int(preamble, "MBK_WARP_TILES", mbi_binned_of(plan)->warp_tiles);
 }
 
-MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
+static merbit_status mbi_binned_specialise(merbit_plan *plan) {
   static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
       "mbk_binned_offsets",  "mbk_binned_fill", "mbk_binned_multiply", "mbk_binned_sum"};
   mbi_preamble preamble;
@@ -21603,7 +21581,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
-MBI_INTERNAL merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
+static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   uint64_t part;
@@ -21738,7 +21716,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   return mbi_binned_fill(plan, 0);
 }
 
-MBI_INTERNAL merbit_status mbi_binned_create(merbit_plan *plan) {
+static merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   MBI_TRY(mbi_scan_nonempty(plan));
@@ -21832,12 +21810,12 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
       mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
+static double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {
+static const mbi_cuda_method mbi_binned_method = {
     sizeof(mbi_binned),  mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes,
     mbi_binned_multiply, mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh,
     MBI_FORMS_ALL,       mbi_binned_cost,   MBI_MAKING_FORM,     NULL, "strip tiles"};
@@ -21913,7 +21891,7 @@ enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
 #endif
 
-MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
+static mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
   return (mbi_bsr_tiles *)plan->state;
 }
 
@@ -21926,7 +21904,7 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
 #define MBI_BSR_TILE_BYTES 256
 #endif
 
-MBI_INTERNAL int mbi_ceiling(int a, int b) {
+static int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;
 }
 
@@ -22003,7 +21981,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
+static merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
@@ -22043,17 +22021,17 @@ MBI_INTERNAL merbit_status mbi_bsr_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
+static uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
 }
 
-MBI_INTERNAL uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
+static uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
   return t->groups * (uint64_t)(t->slots * t->lanes) *
       (t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
 }
 
 /* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
-MBI_INTERNAL void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
@@ -22137,7 +22115,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
       t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
+static merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -22163,7 +22141,7 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
+static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
@@ -22208,7 +22186,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
+static merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
@@ -22226,7 +22204,7 @@ MBI_INTERNAL merbit_status mbi_bsr_create(merbit_plan *plan) {
       : mbi_device_synchronize(plan->context, NULL);
 }
 
-MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
+static void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_release(plan, t->row_ends);
   mbi_plan_release(plan, t->slot_row);
@@ -22237,7 +22215,7 @@ MBI_INTERNAL void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-MBI_INTERNAL uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
+static uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
 }
@@ -22266,7 +22244,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
       mbi_plan_start(plan, t->blocks > 0));
 }
 
-MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
+static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -22291,12 +22269,12 @@ MBI_INTERNAL merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carrie
   return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
-MBI_INTERNAL void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
 
-MBI_INTERNAL int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
@@ -22406,27 +22384,27 @@ enum { MBI_KNOB_CB_STEPS, MBI_KNOB_CB_AGGREGATE, MBI_KNOB_CB_COO_MAX, MBI_KNOB_C
 #define MBI_CB_EVEN 8
 #define MBI_CB_CROWDED 255
 
-MBI_INTERNAL uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
+static uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
 }
 
-MBI_INTERNAL uint64_t mbi_cb_column_bytes(unsigned width) {
+static uint64_t mbi_cb_column_bytes(unsigned width) {
   return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
 }
 
-MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size) {
+static uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size) {
   const uint64_t head = form == MBI_CB_DENSE ? 32 : form == MBI_CB_CSR ? 16 : 0;
   const uint64_t indices = form == MBI_CB_DENSE ? 0 : mbi_cb_pad(count, size);
   return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
 }
 
-MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
+static uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   const merbit_view *from = b->from;
   const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
   return (uint64_t)(mbi_row_start(from, last));
 }
 
-MBI_INTERNAL uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
+static uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
   const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
   const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
   uint64_t low = 0, high = b->strips;
@@ -22489,7 +22467,7 @@ static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   }
 }
 
-MBI_INTERNAL void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
+static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
     mbi_cb_cursor *c) {
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
   memset(c, 0, sizeof *c);
@@ -22499,11 +22477,11 @@ MBI_INTERNAL void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggreg
   c->count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
 }
 
-MBI_INTERNAL unsigned mbi_cb_row(uint64_t key) {
+static unsigned mbi_cb_row(uint64_t key) {
   return (unsigned)(key >> MBI_CB_PLACE) & (MBI_CB_SIDE - 1);
 }
 
-MBI_INTERNAL uint32_t mbi_cb_column(uint64_t key) {
+static uint32_t mbi_cb_column(uint64_t key) {
   return (uint32_t)(key >> (MBI_CB_PLACE + 4));
 }
 
@@ -22547,7 +22525,7 @@ static int mbi_cb_even(const mbi_cb_cursor *c) {
   return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
 }
 
-MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
+static int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
   uint64_t count;
   if (c->to == c->count) {
@@ -22568,7 +22546,7 @@ MBI_INTERNAL int mbi_cb_next(mbi_cb_cursor *c) {
   return 1;
 }
 
-MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
+static void mbi_cb_count_task(void *argument, int task) {
   mbi_cb_build *b = (mbi_cb_build *)argument;
   const uint64_t end = mbi_cb_share(b, task + 1);
   uint64_t strip;
@@ -22589,7 +22567,7 @@ MBI_INTERNAL void mbi_cb_count_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL void mbi_cb_place(mbi_cb_build *b) {
+static void mbi_cb_place(mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
   mbi_cb_strip *strip = b->strip[0];
   uint64_t s, sparse = 0, blocks = 0;
@@ -22813,7 +22791,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   }
 }
 
-MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
+static void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
   mbi_release(context, f->first);
   mbi_release(context, f->data);
@@ -22824,7 +22802,7 @@ MBI_INTERNAL void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) 
   memset(f, 0, sizeof *f);
 }
 
-MBI_INTERNAL merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
+static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
     const uint64_t count =
@@ -22898,7 +22876,7 @@ static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *
   return mbi_cb_balance(context, b);
 }
 
-MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
+static merbit_status mbi_cb_create_format(merbit_context *context,
     const merbit_view *from, const void *values, size_t value_bytes,
     const mbi_cb_options *options, mbi_cb_format *format) {
   mbi_cb_build b;
@@ -22920,13 +22898,13 @@ MBI_INTERNAL merbit_status mbi_cb_create_format(merbit_context *context,
 }
 
 /* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ====================== */
-MBI_INTERNAL mbi_cb *mbi_cb_of(const merbit_plan *plan) {
+static mbi_cb *mbi_cb_of(const merbit_plan *plan) {
   return (mbi_cb *)plan->state;
 }
 
 #define MBI_CB_AHEAD 2048
 
-MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
+static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
   const double aggregate = plan->tuning[MBI_KNOB_CB_AGGREGATE];
   const int coo_max = mbi_knob(plan, MBI_KNOB_CB_COO_MAX);
   const int csr_max = mbi_knob(plan, MBI_KNOB_CB_CSR_MAX);
@@ -23058,7 +23036,7 @@ static int mbi_cb_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks;
 }
 
-MBI_INTERNAL void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_AGGREGATED", mbi_cb_of(plan)->aggregated);
   mbi_preamble_define_int(preamble, "MBK_STREAMING", plan->streaming);
@@ -23177,9 +23155,9 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
       cb->splits, cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create,
-    mbi_cb_destroy, mbi_cb_carry_bytes, mbi_cb_multiply, mbi_cb_info, mbi_cb_describe,
-    mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL, "steps aggregate. coo_max csr_max"};
+static const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,
+    mbi_cb_carry_bytes, mbi_cb_multiply, mbi_cb_info, mbi_cb_describe, mbi_cb_refresh,
+    MBI_FORMS_CHEAP, NULL, 0, NULL, "steps aggregate. coo_max csr_max"};
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
@@ -23225,14 +23203,14 @@ enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
 
 #endif
 
-MBI_INTERNAL mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
+static mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
   return (mbi_hubs *)plan->state;
 }
 
 #define MBI_HUBS_THREADS 1024
 #define MBI_HUBS_KILOBYTES 160
 
-MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
+static uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
   const uint64_t bytes = 1024 * (uint64_t)(wish != 0 ? wish : MBI_HUBS_KILOBYTES);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
@@ -23242,7 +23220,7 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
+static merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -23274,7 +23252,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_HUBS", (int)mbi_hubs_of(plan)->capacity);
 }
@@ -23295,7 +23273,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
+static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count =
       mbi_hubs_of(plan)->capacity + (adds ? (uint64_t)mbi_scan_of(plan)->threads : 0);
   return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
@@ -23331,7 +23309,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_hubs_create(merbit_plan *plan) {
+static merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
@@ -23402,14 +23380,14 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
-MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
+static double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? t.vectors + t.stream +
       t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors : HUGE_VAL;
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_hubs_method = {
+static const mbi_cuda_method mbi_hubs_method = {
     sizeof(mbi_hubs),  mbi_hubs_create, mbi_hubs_destroy,   mbi_scan_carry_bytes,
     mbi_hubs_multiply, mbi_scan_info,   mbi_hubs_describe,  NULL,
     MBI_FORMS_ALL,     mbi_hubs_cost,   MBI_MAKING_COLUMNS, NULL, "steps kilobytes"};
@@ -23482,15 +23460,15 @@ enum { MBI_KNOB_MANY_RUN, MBI_KNOB_MANY_UNROLL };
 
 #endif
 
-MBI_INTERNAL mbi_many *mbi_many_of(const merbit_plan *plan) {
+static mbi_many *mbi_many_of(const merbit_plan *plan) {
   return (mbi_many *)plan->state;
 }
 
-MBI_INTERNAL int mbi_many_copies(const merbit_plan *plan) {
+static int mbi_many_copies(const merbit_plan *plan) {
   return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
 }
 
-MBI_INTERNAL void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
+static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
   if (mbi_many_copies(plan)) {
@@ -23593,7 +23571,7 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
+static merbit_status mbi_many_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *wish = &plan->desc;
   const int run = mbi_knob(plan, MBI_KNOB_MANY_RUN);
@@ -23638,7 +23616,7 @@ MBI_INTERNAL merbit_status mbi_many_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_many *m = mbi_many_of(plan);
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_VECTORS", plan->desc.vectors);
@@ -23731,7 +23709,7 @@ static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
       : 2 * mbi_scan_of(plan)->tiles * row;
 }
 
-MBI_INTERNAL merbit_status mbi_many_workspace(merbit_workspace *workspace) {
+static merbit_status mbi_many_workspace(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   return plan->desc.vectors > 1 && plan->desc.vector_memory == MERBIT_MEMORY_HOST
       ? mbi_allocate_array(plan->context, MBI_MANY_BOUNCE, 1,
@@ -23855,7 +23833,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       &fixup_arguments, mbi_plan_start(plan, s->blocks > 0));
 }
 
-MBI_INTERNAL merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
+static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
@@ -23897,7 +23875,7 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
       plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
+static const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
     mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL,
     MBI_FORMS_CHEAP, NULL, 0, NULL, "run unroll"};
 
@@ -23909,13 +23887,13 @@ static uint64_t mbi_columns_place(const merbit_plan *plan) {
       MBI_COLUMNS_ALIGNMENT;
 }
 
-MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
+static uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_COLUMN
       ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
       : plan->cuda->carry_bytes(plan);
 }
 
-MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
+static void mbi_method_forget(merbit_plan *plan) {
   mbi_release(plan->context, plan->state);
   plan->state = NULL;
   plan->schedule_bytes = plan->stream_bytes = 0;
@@ -23923,7 +23901,7 @@ MBI_INTERNAL void mbi_method_forget(merbit_plan *plan) {
   plan->scale = NULL;
 }
 
-MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
+static merbit_status mbi_method_create(merbit_plan *plan) {
   MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
       "the state of a method", &plan->state));
   memset(plan->state, 0, plan->cuda->state_bytes);
@@ -23933,14 +23911,14 @@ MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan) {
       : MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan) {
+static void mbi_method_destroy(merbit_plan *plan) {
   if (plan->state != NULL) {
     plan->cuda->destroy(plan);
   }
   mbi_method_forget(plan);
 }
 
-MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
+static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
@@ -23959,16 +23937,16 @@ MBI_INTERNAL merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scr
 }
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
+MBI_COLD static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
       plan->device.values != 0;
 }
 
-MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
   if (!mbi_choose_full(plan)) {
@@ -23979,14 +23957,14 @@ MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
       t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
-MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan) {
+MBI_COLD static void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
   memset(&plan->nonempty, 0, sizeof plan->nonempty);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
+MBI_COLD static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
     uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
@@ -24011,7 +23989,7 @@ MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, i
   return MERBIT_OK;
 }
 
-static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
@@ -24029,7 +24007,7 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
       &full->kernels[1]);
 }
 
-static merbit_status mbi_extracted_places(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extracted_places(merbit_plan *plan) {
   mbk_full_blocks_places_arguments arguments;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.col_ind = plan->extracted.csr.col_ind;
@@ -24040,7 +24018,7 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
       (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
+MBI_COLD static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
@@ -24057,7 +24035,7 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
       (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
+MBI_COLD static merbit_status mbi_extracted_refill(merbit_plan *plan,
     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
@@ -24077,11 +24055,11 @@ MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
+MBI_COLD static void mbi_extracted_let_go(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
     mbi_plan_release(plan, csr->col_ind);
@@ -24099,7 +24077,7 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -24110,7 +24088,7 @@ MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
     return;
@@ -24132,7 +24110,7 @@ enum {
   MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL,
   MBI_EXTRACT_KERNELS };
 
-MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+MBI_COLD static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
     mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
@@ -24141,7 +24119,7 @@ MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device
   mbi_preamble_define_int(preamble, "MBK_BASE", csr->base);
 }
 
-static merbit_status mbi_extract_specialise(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   static const char *const names[MBI_EXTRACT_KERNELS] = {
       "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
@@ -24156,7 +24134,7 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static uint32_t mbi_extract_group(int height) {
+MBI_COLD static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
     group *= 2;
@@ -24164,7 +24142,7 @@ static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
+MBI_COLD static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
     int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -24198,7 +24176,7 @@ static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *sh
       "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
+MBI_COLD static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
     int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
@@ -24210,7 +24188,7 @@ static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc
   return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
-static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
+MBI_COLD static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
@@ -24236,7 +24214,7 @@ static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
+MBI_COLD static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
@@ -24262,7 +24240,7 @@ static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
+MBI_COLD static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
@@ -24287,7 +24265,7 @@ static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_de
       256, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
@@ -24300,16 +24278,16 @@ static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
       : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
-static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
+MBI_COLD static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   MBI_TRY(mbi_extract_allocate_values(plan));
   return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
 
-MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
-static merbit_status mbi_extract_offsets(mbi_extract *c) {
+MBI_COLD static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
@@ -24329,7 +24307,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
       NULL, &offsets_arguments);
 }
 
-static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
+MBI_COLD static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
     const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
@@ -24356,7 +24334,7 @@ static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *sha
   return mbi_device_synchronize(context, NULL);
 }
 
-static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
+MBI_COLD static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
@@ -24368,7 +24346,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
+MBI_COLD static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
@@ -24398,7 +24376,7 @@ MBI_INTERNAL merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *ta
   return mbi_extract_build(c, &shape, tally);
 }
 
-static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
@@ -24411,7 +24389,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-MBI_INTERNAL merbit_status mbi_extract_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_extract_create(merbit_plan *plan) {
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -24450,7 +24428,7 @@ static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
       : plan->extracted.by_shape    ? mbi_extract_refresh(plan) : mbi_extracted_refresh(plan);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_bsr_method = {
+static const mbi_cuda_method mbi_bsr_method = {
     sizeof(mbi_bsr_tiles), mbi_bsr_method_create,  mbi_bsr_method_destroy,
     mbi_bsr_carry_bytes,   mbi_bsr_multiply,       mbi_bsr_info,
     mbi_bsr_describe,      mbi_bsr_method_refresh, 0,
@@ -24465,11 +24443,11 @@ static int64_t *mbi_symmetric_offsets(const merbit_plan *plan) {
   return plan->symmetric.parts + 2 * (plan->tasks + 1);
 }
 
-MBI_INTERNAL size_t mbi_symmetric_scratch_bytes(const merbit_plan *plan) {
+static size_t mbi_symmetric_scratch_bytes(const merbit_plan *plan) {
   return (size_t)mbi_symmetric_offsets(plan)[plan->tasks] * mbi_type_size(plan->type);
 }
 
-MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, int64_t last) {
+static int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, int64_t last) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t least = row;
   for (; row < last; row++) {
@@ -24481,7 +24459,7 @@ MBI_INTERNAL int64_t mbi_symmetric_reach(const merbit_view *csr, int64_t row, in
   return least;
 }
 
-MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
+static int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   int64_t sum = 0;
   int task;
   for (task = 1; task < tasks; task++) {
@@ -24491,7 +24469,7 @@ MBI_INTERNAL int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   return sum;
 }
 
-MBI_INTERNAL merbit_status mbi_symmetric_cut(merbit_plan *plan) {
+static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   int64_t at = csr->rows;
   void *memory;
@@ -24639,7 +24617,7 @@ static void mbi_symmetric_typed_##SUFFIX_(const merbit_plan *plan, C_ *scratch, 
   } \
 }
 MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
-MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
     mbi_symmetric_typed_f32(plan, (float *)scratch, *(const float *)alpha, (const float *)x,
@@ -24650,7 +24628,7 @@ MBI_INTERNAL void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch,
   }
 }
 
-MBI_INTERNAL const mbi_cpu_method mbi_symmetric_method = {
+static const mbi_cpu_method mbi_symmetric_method = {
     mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL,
     NULL, NULL, NULL};
 
@@ -24682,11 +24660,11 @@ static const mbi_method mbi_methods[] = {
      MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
 
-MBI_INTERNAL const mbi_method *mbi_method_row(size_t i) {
+MBI_COLD static const mbi_method *mbi_method_row(size_t i) {
   return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
+MBI_COLD static const mbi_method *mbi_method_find(merbit_method number) {
   size_t i = 0;
   while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
     i++;
@@ -24694,35 +24672,35 @@ MBI_INTERNAL const mbi_method *mbi_method_find(merbit_method number) {
   return mbi_method_row(i);
 }
 
-MBI_INTERNAL int mbi_method_known(merbit_method method) {
+MBI_COLD static int mbi_method_known(merbit_method method) {
   return mbi_method_find(method) != NULL;
 }
 
-MBI_INTERNAL int mbi_method_runs(merbit_method method, int cuda) {
+MBI_COLD static int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
   return method == MERBIT_METHOD_AUTO ||
       (row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
 }
 
-MBI_INTERNAL const char *mbi_method_name(merbit_method method) {
+MBI_COLD static const char *mbi_method_name(merbit_method method) {
   return mbi_method_find(method)->name;
 }
 
-MBI_INTERNAL const char *mbi_method_identifier(merbit_method method) {
+MBI_COLD static const char *mbi_method_identifier(merbit_method method) {
   return mbi_method_find(method)->identifier;
 }
 
-MBI_INTERNAL void mbi_method_take(merbit_plan *plan, merbit_method method) {
+MBI_COLD static void mbi_method_take(merbit_plan *plan, merbit_method method) {
   plan->method = method;
   plan->row = mbi_method_find(method);
 }
 
-MBI_INTERNAL void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
+MBI_COLD static void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cuda = plan->row->cuda;
 }
 
-MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
+MBI_COLD static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method
       : mbi_plan_has_semiring(plan) ? &mbi_semiring_method
@@ -24730,7 +24708,7 @@ MBI_INTERNAL void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
 }
 
 /* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+MBI_COLD static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
     int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
   for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
@@ -24746,7 +24724,7 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
+MBI_COLD static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
   const int full = mbi_choose_full(plan);
@@ -24761,7 +24739,7 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
   return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
 }
 
-MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+MBI_COLD static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
   size_t i;
@@ -24780,7 +24758,7 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
   return count;
 }
 
-static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+MBI_COLD static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
     mbi_devptr y, double *seconds) {
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
@@ -24809,11 +24787,11 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   return MERBIT_OK;
 }
 
-static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
+MBI_COLD static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
   plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
 }
 
-static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+MBI_COLD static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
     mbi_devptr y) {
   merbit_context *context = plan->context;
   mbi_devptr carries = 0;
@@ -24839,7 +24817,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+MBI_COLD static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
   const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
@@ -24856,7 +24834,7 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   return status;
 }
 
-static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+MBI_COLD static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
@@ -24874,8 +24852,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
-    size_t size) {
+MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
       row->cuda != NULL && row->cuda->cost != NULL &&
@@ -24883,7 +24860,7 @@ MBI_INTERNAL int mbi_measured_valid(const merbit_plan *plan, const mbi_measured 
       found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
-static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+MBI_COLD static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
     mbi_measured *found) {
   void *image;
   size_t size;
@@ -24899,7 +24876,7 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
   return valid;
 }
 
-MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
+MBI_COLD static void mbi_measure_answer(const mbi_candidate *candidates, int count,
     mbi_measured *answer) {
   size_t length;
   int best = 0, i;
@@ -24918,7 +24895,7 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
   char *key = NULL;
@@ -24944,20 +24921,20 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
+MBI_COLD static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
     double then) {
   const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
       ? MBI_MAKING_COLUMNS : method->making;
   return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
+MBI_COLD static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
   const mbi_cuda_method *cuda = row->cuda;
   return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
       ? cuda->cost(plan) : HUGE_VAL;
 }
 
-static void mbi_choose_say(merbit_plan *plan) {
+MBI_COLD static void mbi_choose_say(merbit_plan *plan) {
   const mbi_method *row;
   int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
       mbi_sliced_trusted(plan) ? "even rows, " : "");
@@ -24975,25 +24952,25 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
-static int mbi_choose_slices(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-static int mbi_choose_small_rows(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
+MBI_COLD static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = scan;
@@ -25010,7 +24987,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   return method;
 }
 
-MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
+MBI_COLD static merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
@@ -25032,7 +25009,7 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
@@ -25054,7 +25031,7 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
 }
 
 #define MBI_CHOOSE_NO_HUBS 0.98
-static merbit_status mbi_choose_sample(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status = MERBIT_OK;
   double gathers;
@@ -25085,13 +25062,13 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
       desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+MBI_COLD static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
@@ -25111,7 +25088,7 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
@@ -25131,7 +25108,7 @@ MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_choose_many(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
@@ -25140,7 +25117,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -25166,7 +25143,7 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
@@ -25200,11 +25177,11 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
-MBI_INTERNAL const char *mbi_reordering_name(merbit_reordering reordering) {
+static const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
 
-MBI_INTERNAL merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
     const mbi_method *method, const merbit_plan_desc *desc) {
   if (desc->reordering == MERBIT_REORDERING_NONE) {
     return MERBIT_OK;
@@ -25259,7 +25236,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
+static merbit_status mbi_reorder_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host;
   merbit_status status;
@@ -25283,7 +25260,7 @@ MBI_INTERNAL merbit_status mbi_reorder_make(merbit_plan *plan) {
 static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
     "mbk_reorder_values"};
 
-MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_accumulator(plan)));
   mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
@@ -25291,7 +25268,7 @@ MBI_INTERNAL void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *pr
       plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
+static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
   int i;
@@ -25311,17 +25288,17 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
   return mbi_device_upload(plan->context, *target, source, (size_t)bytes);
 }
 
-MBI_INTERNAL int mbi_reorder_on_cpu(const merbit_plan *plan) {
+static int mbi_reorder_on_cpu(const merbit_plan *plan) {
   return plan->transpose.matrix != NULL &&
       (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
 }
 
-MBI_INTERNAL int mbi_reorder_on_gpu(const merbit_plan *plan) {
+static int mbi_reorder_on_gpu(const merbit_plan *plan) {
   return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
       (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
-MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
+static merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
   MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
@@ -25338,14 +25315,14 @@ MBI_INTERNAL merbit_status mbi_reorder_upload(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_reorder_release_sources(merbit_plan *plan) {
+static void mbi_reorder_release_sources(merbit_plan *plan) {
   if (!mbi_reorder_on_cpu(plan)) {
     mbi_release(plan->context, plan->reorder.places);
     plan->reorder.places = NULL;
   }
 }
 
-MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
+static void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_plan_release(plan, r->device_order);
   mbi_plan_release(plan, r->device_places);
@@ -25355,12 +25332,12 @@ MBI_INTERNAL void mbi_reorder_release_cuda(merbit_plan *plan) {
   r->bytes = 0;
 }
 
-MBI_INTERNAL void mbi_reorder_destroy(merbit_plan *plan) {
+static void mbi_reorder_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->reorder.order);
   mbi_release(plan->context, plan->reorder.places);
 }
 
-MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
     mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
@@ -25372,7 +25349,7 @@ MBI_INTERNAL merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
     mbi_devptr to) {
   MBI_TRY(
       mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL));
@@ -25385,12 +25362,12 @@ static void mbi_reorder_task(void *argument, int task) {
       mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
 }
 
-MBI_INTERNAL void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
+static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   call->tasks = mbi_share_tasks(plan->context, call->count);
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;
   if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
       mbi_reorder_on_cpu(plan)) {
@@ -25409,11 +25386,11 @@ MBI_INTERNAL merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_val
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-MBI_INTERNAL int mbi_plan_is_symmetric(const merbit_plan *plan) {
+MBI_COLD static int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
-MBI_INTERNAL merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
@@ -25437,7 +25414,7 @@ typedef struct mbi_symmetric_inspect {
   int unsorted[MBI_MAX_THREADS];
 } mbi_symmetric_inspect;
 
-static void mbi_symmetric_inspect_task(void *argument, int task) {
+MBI_COLD static void mbi_symmetric_inspect_task(void *argument, int task) {
   mbi_symmetric_inspect *inspection = (mbi_symmetric_inspect *)argument;
   const merbit_view *csr = inspection->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
@@ -25452,7 +25429,7 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+MBI_COLD static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
@@ -25474,14 +25451,14 @@ static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half
 #define MBI_SYMMETRIC_SAMPLE 1024
 #define MBI_SYMMETRIC_LONG 12
 
-static int mbi_symmetric_equal(const merbit_view *lower) {
+MBI_COLD static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
   return values == NULL || lower->nnz < 2 ||
       memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-static int64_t mbi_symmetric_window(const merbit_view *lower) {
+MBI_COLD static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
   for (i = 0; i < count; i++) {
@@ -25491,7 +25468,7 @@ static int64_t mbi_symmetric_window(const merbit_view *lower) {
   return count > 0 ? sum / count : 0;
 }
 
-static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
+MBI_COLD static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
   const int tasks = mbi_merge_tasks(plan->context, lower);
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   return plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
@@ -25501,13 +25478,13 @@ static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower)
       mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-static int mbi_symmetric_may_do(const merbit_plan *plan) {
+MBI_COLD static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
       !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
       (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
-static void mbi_symmetric_release(merbit_plan *plan) {
+MBI_COLD static void mbi_symmetric_release(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   mbi_host_view_release(plan->context, &half->full);
   mbi_release(plan->context, half->places);
@@ -25515,7 +25492,7 @@ static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
+MBI_COLD static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
   if (!fits) {
@@ -25530,7 +25507,7 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
   return MERBIT_OK;
 }
 
-static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
+MBI_COLD static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   int64_t first[4];
   if (!plan->desc.unchecked) {
@@ -25546,7 +25523,7 @@ static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *ho
       &half->full, &half->places);
 }
 
-MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_symmetric_make(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
   merbit_view host;
@@ -25576,12 +25553,12 @@ MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_symmetric_release(plan);
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_COLD static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
   if (half->places == NULL) {
     return MERBIT_OK;
@@ -25604,7 +25581,7 @@ static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
     "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
     "mbk_transpose_starts"};
 
-static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
+MBI_COLD static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
@@ -25621,7 +25598,7 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
+MBI_COLD static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
   uint64_t used = 0;
@@ -25639,7 +25616,7 @@ static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   return used;
 }
 
-static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
+MBI_COLD static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
@@ -25667,12 +25644,12 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   return MERBIT_OK;
 }
 
-static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
+MBI_COLD static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
   mbi_plan_release(plan, t->space);
   mbi_program_destroy(plan->context, &t->program);
 }
 
-MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
+MBI_COLD static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
       t->from->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -25680,7 +25657,7 @@ MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble 
       t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
+MBI_COLD static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
   mbi_preamble preamble;
   int i;
   mbi_transpose_preamble(t, &preamble);
@@ -25691,13 +25668,13 @@ static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_trans
   return MERBIT_OK;
 }
 
-static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
+MBI_COLD static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
     int kernel, uint64_t blocks, size_t shared, const void *arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
       (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
+MBI_COLD static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   mbk_transpose_rows_arguments arguments;
@@ -25710,7 +25687,7 @@ static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing
       tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
 }
 
-static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
+MBI_COLD static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
   const size_t place = mbi_index_bytes(t->place_type), warps = MBI_TRANSPOSE_THREADS / 32;
   const int to = pass & 1, from = 1 - to;
   mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[from];
@@ -25753,7 +25730,7 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
       &move_arguments);
 }
 
-static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
+MBI_COLD static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
   mbk_transpose_starts_arguments arguments;
@@ -25766,7 +25743,7 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
-static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
+MBI_COLD static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
   int pass;
   MBI_TRY(mbi_transpose_specialise(context, t));
@@ -25786,7 +25763,7 @@ static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
+MBI_COLD static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;
   merbit_status status;
@@ -25809,7 +25786,7 @@ MBI_INTERNAL merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_devic
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -25823,7 +25800,7 @@ MBI_INTERNAL merbit_status mbi_transpose_check(merbit_context *context, const me
   return MERBIT_OK;
 }
 
-static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
+MBI_COLD static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
   if (!plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(plan->context, host));
   }
@@ -25834,7 +25811,7 @@ static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *ho
   return MERBIT_OK;
 }
 
-static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   if (plan->given.memory != MERBIT_MEMORY_DEVICE) {
@@ -25848,7 +25825,7 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr from;
   merbit_status status;
@@ -25881,13 +25858,13 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   return status;
 }
 
-static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
+MBI_COLD static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
       plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
 }
 
-MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+MBI_COLD static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
       plan->given.memory != MERBIT_MEMORY_DEVICE &&
       plan->symmetric.view.memory != MERBIT_MEMORY_DEVICE &&
@@ -25897,7 +25874,7 @@ MBI_INTERNAL int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status s
       status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -25929,7 +25906,7 @@ MBI_INTERNAL merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_COLD static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;
   }
@@ -25944,7 +25921,7 @@ MBI_INTERNAL merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_v
 #define MBI_CHOOSE_SORTING 12.0
 #define MBI_CHOOSE_TINY 4096
 
-static int mbi_choose_equal(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
   const char *values = (const char *)plan->values;
   int64_t k;
@@ -25956,7 +25933,7 @@ static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
+MBI_COLD static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
     const int64_t within = k % block;
@@ -25967,7 +25944,7 @@ static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int bas
   return count % block == 0;
 }
 
-static int mbi_choose_blocked(const merbit_view *csr, int block) {
+MBI_COLD static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
   if (csr->rows % block != 0 || csr->cols % block != 0) {
@@ -25986,7 +25963,7 @@ static int mbi_choose_blocked(const merbit_view *csr, int block) {
   return 1;
 }
 
-static int mbi_choose_block(const merbit_plan *plan) {
+MBI_COLD static int mbi_choose_block(const merbit_plan *plan) {
   int block = 8;
   while (block > 1 && !mbi_choose_blocked(&plan->csr, block)) {
     block--;
@@ -25994,7 +25971,7 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
+MBI_COLD static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
     plan->cpu->destroy(plan);
@@ -26010,7 +25987,7 @@ static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status)
   return status;
 }
 
-static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
+MBI_COLD static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
   merbit_bsr_desc shape;
   merbit_status status;
   memset(&shape, 0, sizeof shape);
@@ -26023,7 +26000,7 @@ static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, 
   return mbi_choose_without(plan, status);
 }
 
-static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   const double calls = plan->desc.expected_calls;
   const mbi_method *row, *best = mbi_method_find(MERBIT_METHOD_MERGE), *next = NULL;
   mbi_cpu_sample sample;
@@ -26059,7 +26036,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       : MERBIT_OK;
 }
 
-static merbit_method mbi_choose_given(const merbit_plan *plan) {
+MBI_COLD static merbit_method mbi_choose_given(const merbit_plan *plan) {
   if (plan->desc.method != MERBIT_METHOD_AUTO) {
     return plan->desc.method;
   }
@@ -26067,7 +26044,7 @@ static merbit_method mbi_choose_given(const merbit_plan *plan) {
       : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
 }
 
-MBI_INTERNAL merbit_status mbi_choose_cpu(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_choose_cpu(merbit_plan *plan) {
   const merbit_method given = mbi_choose_given(plan);
   if (!mbi_plan_takes_blocks(plan)) {
     plan->values = plan->csr.values;
@@ -26255,7 +26232,7 @@ static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *
   return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
 }
 
-MBI_INTERNAL merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
       : mbi_stored_on_cpu(plan, fresh);
 }
@@ -26267,7 +26244,7 @@ static const mbi_stage mbi_stages[MBI_STAGES] = {
     {mbi_reorder_make, mbi_reorder_map_values}, {NULL, mbi_stored_map_values}
 };
 
-MBI_INTERNAL merbit_status mbi_stages_make(merbit_plan *plan, int first) {
+static merbit_status mbi_stages_make(merbit_plan *plan, int first) {
   int i;
   for (i = first; i < MBI_STAGES; i++) {
     if (mbi_stages[i].make != NULL) {
@@ -26277,7 +26254,7 @@ MBI_INTERNAL merbit_status mbi_stages_make(merbit_plan *plan, int first) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < MBI_STAGES && status == MERBIT_OK; i++) {
@@ -26289,7 +26266,7 @@ MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_valu
 }
 
 /* ==== >>spmv/plan/workspace.c  scratch of a product in flight ============================= */
-MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
+static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_plan *plan = workspace->plan;
   merbit_context *context = plan->context;
   if (plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
@@ -26302,7 +26279,7 @@ MBI_INTERNAL void mbi_workspace_free(merbit_workspace *workspace) {
   mbi_release(context, workspace);
 }
 
-MBI_INTERNAL uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
+static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
   const size_t size =
       mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
@@ -26339,7 +26316,7 @@ static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
   return mbi_epilogue_allocate_sums(workspace);
 }
 
-MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
+static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
   merbit_status status;
@@ -26362,7 +26339,7 @@ MBI_INTERNAL merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspac
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_plan_wait(merbit_plan *plan) {
+static merbit_status mbi_plan_wait(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_device_synchronize(plan->context, NULL);
@@ -26379,12 +26356,12 @@ typedef struct mbi_setting {
   int length, name_length;
 } mbi_setting;
 
-static const char *mbi_tuning_knobs(const merbit_plan *plan) {
+MBI_COLD static const char *mbi_tuning_knobs(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->row->cuda != NULL ? plan->row->cuda->knobs
       : NULL;
 }
 
-static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
+MBI_COLD static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
   size_t length = 0;
   for (; *knobs != '\0' && length + 3 < MBI_KNOB_LIST; knobs++) {
     if (*knobs == ' ') {
@@ -26397,7 +26374,7 @@ static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
   list[length] = '\0';
 }
 
-static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
+MBI_COLD static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
   int place = 0;
   while (*knobs != '\0') {
     const size_t length = strcspn(knobs, " .");
@@ -26412,7 +26389,7 @@ static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fra
   return -1;
 }
 
-static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
+MBI_COLD static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
   char text[MBI_KNOB_DIGITS + 16];
   const int length = setting->length - setting->name_length - 1;
   mbi_decimal d;
@@ -26427,7 +26404,7 @@ static int mbi_setting_number(const mbi_setting *setting, int fractions, double 
       (fractions || *value == (double)(int)*value);
 }
 
-static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
+MBI_COLD static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
     const mbi_setting *setting, unsigned *seen) {
   merbit_context *context = plan->context;
   int fractions = 0;
@@ -26454,7 +26431,7 @@ static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   const char *knobs = mbi_tuning_knobs(plan);
   char list[MBI_KNOB_LIST] = "";
@@ -26471,7 +26448,7 @@ static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
       knobs != NULL ? "use plan_desc.tuning with its names: " : "leave it 0", list);
 }
 
-MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_tuning_take(merbit_plan *plan) {
   const char *tuning = plan->desc.tuning, *at = tuning;
   const char *knobs = mbi_tuning_knobs(plan);
   unsigned seen = 0;
@@ -26503,7 +26480,7 @@ MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
-static merbit_status mbi_plan_check_desc(merbit_context *context,
+MBI_COLD static merbit_status mbi_plan_check_desc(merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -26541,15 +26518,14 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_side mbi_plan_side(const merbit_context *context,
-    const merbit_plan_desc *desc) {
+MBI_COLD static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
+MBI_COLD static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
   int takes;
@@ -26590,7 +26566,7 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
@@ -26612,7 +26588,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_plan_release_cuda(merbit_plan *plan) {
+MBI_COLD static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
     mbi_nonempty_destroy(plan, &plan->nonempty);
@@ -26628,7 +26604,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-static void mbi_plan_free(merbit_plan *plan) {
+MBI_COLD static void mbi_plan_free(merbit_plan *plan) {
   merbit_context *context = plan->context;
   if (plan->workspace != NULL) {
     mbi_workspace_free(plan->workspace);
@@ -26653,7 +26629,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_context_unref(context);
 }
 
-MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
+MBI_COLD static void mbi_plan_unref(merbit_plan *plan) {
   int64_t left;
   mbi_mutex_lock(&plan->context->lock);
   left = --plan->references;
@@ -26663,7 +26639,7 @@ MBI_INTERNAL void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status;
@@ -26683,7 +26659,7 @@ static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
 }
 
-static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_plan_fill_cuda(plan);
@@ -26701,7 +26677,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   MBI_TRY(mbi_choose_cpu(plan));
   if (!mbi_plan_takes_blocks(plan) && !plan->symmetric.direct) {
     MBI_TRY(mbi_numa_plan(plan));
@@ -26709,7 +26685,7 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
@@ -26726,7 +26702,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
-static merbit_status mbi_plan_build(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
   MBI_TRY(mbi_tuning_take(plan));
   MBI_TRY(mbi_semiring_take(plan));
@@ -26743,7 +26719,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan) {
   return mbi_plan_build_cpu(plan);
 }
 
-static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, merbit_plan_desc *taken) {
   const mbi_method *asked;
   merbit_type type;
@@ -26762,7 +26738,7 @@ static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
@@ -26809,7 +26785,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   return MERBIT_OK;
 }
 
-MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
+MBI_COLD MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, merbit_plan **plan) {
   if (plan != NULL) {
     *plan = NULL;
@@ -26824,13 +26800,13 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
   return mbi_plan_create(context, view, desc, NULL, plan);
 }
 
-MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
+MBI_COLD MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   if (plan != NULL) {
     mbi_plan_unref(plan);
   }
 }
 
-MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
+MBI_COLD MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
   merbit_status status;
   if (workspace != NULL) {
@@ -26856,7 +26832,7 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
   return MERBIT_OK;
 }
 
-MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
+MBI_COLD MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
   if (workspace != NULL) {
     merbit_plan *plan = workspace->plan;
     mbi_workspace_free(workspace);
@@ -26900,7 +26876,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
-static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
+MBI_COLD static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
@@ -26917,7 +26893,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
       (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
-MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
   if (plan == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -26947,7 +26923,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   return MERBIT_OK;
 }
 
-static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
     return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
@@ -26959,13 +26935,13 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
       1e3 * plan->transpose.seconds);
 }
 
-static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
       mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
       plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
@@ -26974,18 +26950,18 @@ static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t si
       : "copied in order", 1e3 * half->seconds);
 }
 
-static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
       plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
 }
 
-static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
   const mbi_epilogue *e = plan->epilogue;
   return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s", e->given.vectors,
       e->given.vectors == 1 ? "" : "s", e->given.scalars, e->given.scalars == 1 ? "" : "s");
 }
 
-MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
   if (plan == NULL) {
@@ -27052,12 +27028,12 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 }
 
 /* ==== >>spmv/plan/product.c  the product: checks and dispatch ============================= */
-MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
+static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
   const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
 }
 
-MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
+static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
     const void *x, const void *y) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
@@ -27082,12 +27058,12 @@ MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_worksp
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
+static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
     const void *alpha, const void *x, const void *beta, void *y) {
   plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
+static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
   if (pointer == *known) {
@@ -27214,7 +27190,7 @@ static void mbi_epilogue_chunk(void *argument, int chunk) {
   t->sums[2 * (size_t)chunk + 1] = sums[1];
 }
 
-MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
+static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
   static const float f32[2] = {0, 1};
   static const double f64[2] = {0, 1};
   return mbi_plan_accumulator(plan) == MERBIT_F32 ? (const void *)&f32[one]
@@ -27290,7 +27266,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
       &arguments, MBI_LAUNCH_DEPENDENT);
 }
 
-MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors, const double *scalars, double *sums,
     const int *skip, void *stream) {
   merbit_status status;
@@ -28262,7 +28238,7 @@ typedef struct mbi_step_call {
     } \
     memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums); \
   } \
-  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {MBS_NAME(name, _before), \
+  static const mbi_step_code MBS_NAME(name, _code) = {MBS_NAME(name, _before), \
                                                             MBS_NAME(name, _chunk), \
                                                             MBS_NAME(name, _after), \
                                                             adds, \
@@ -28305,12 +28281,12 @@ typedef struct mbi_wide_code {
   } \
   static const mbi_wide_code MBS_NAME(name, _wide) = { \
       MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)}; \
-  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = { \
+  static const mbi_step_code MBS_NAME(name, _code) = { \
       NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
 
 #endif
 
-MBI_INTERNAL void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
+static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
     const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   const mbi_solve_state scalars = memory->state;
   const int count = code->count(&scalars);
@@ -28415,7 +28391,7 @@ MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-MBI_INTERNAL int64_t mbi_step_chunks(int64_t n) {
+static int64_t mbi_step_chunks(int64_t n) {
   return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
 }
 
@@ -28431,7 +28407,7 @@ static void mbi_step_total(const mbi_step_code *code, const double *partials, in
   }
 }
 
-MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *code,
+static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
     const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory, double *partials) {
   mbi_solve_state *state = &memory->state, scalars = memory->state;
   double sums[MBI_SOLVE_SUMS] = {0};
@@ -28468,7 +28444,7 @@ MBI_INTERNAL void mbi_step_run(merbit_context *context, const mbi_step_code *cod
 }
 
 /* ==== >>solve/core/space.c  solvers: memory on either side ================================ */
-MBI_INTERNAL int mbi_solve_on_gpu(const merbit_solver *solver) {
+static int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
@@ -28496,7 +28472,7 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
-MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
         solver->gpu.stream);
@@ -28507,11 +28483,11 @@ MBI_INTERNAL merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, s
   return MERBIT_OK;
 }
 
-MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
+static size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
+static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
@@ -28520,7 +28496,7 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
+static merbit_status mbi_solve_download(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
@@ -28529,12 +28505,11 @@ MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *targe
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_solve_host_vectors(const merbit_solver *solver) {
+static int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
-    const void *source) {
+static merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const void *source) {
   void *target = solver->v.at[slot];
   if (mbi_solve_host_vectors(solver)) {
     void *stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
@@ -28545,7 +28520,7 @@ MBI_INTERNAL merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
       ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream) : MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
+static merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
   if (!host || solver->plan->reorder.order != NULL) {
@@ -28557,11 +28532,11 @@ MBI_INTERNAL merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, v
       : mbi_device_synchronize(solver->context, solver->gpu.stream);
 }
 
-MBI_INTERNAL int mbi_solve_threads(const merbit_solver *solver) {
+static int mbi_solve_threads(const merbit_solver *solver) {
   return solver->n < MBI_STEP_THREADS ? ((int)solver->n + 31) / 32 * 32 : MBI_STEP_THREADS;
 }
 
-MBI_INTERNAL int mbi_solve_blocks(const merbit_solver *solver) {
+static int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
   const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
   return blocks < most ? (int)blocks : most;
@@ -28578,7 +28553,7 @@ static void mbi_solve_lay_out(merbit_solver *solver) {
   solver->method->layout(solver);
 }
 
-MBI_INTERNAL uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
+static uint64_t mbi_solve_post_bytes(const merbit_solver *solver) {
   return (uint64_t)solver->gpu.fused_blocks * 2 * MBI_FUSED_SUMS * 16;
 }
 
@@ -28612,7 +28587,7 @@ static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
+static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
   mbi_solve_lay_out(solver);
@@ -28639,7 +28614,7 @@ MBI_INTERNAL merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver) {
+static void mbi_solve_release_memory(merbit_solver *solver) {
   mbi_solve_free(solver);
   memset(solver->v.at, 0, sizeof solver->v.at);
   solver->memory = NULL;
@@ -28655,8 +28630,7 @@ static int mbi_scale_is_extreme(double size, int reach) {
   return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
 }
 
-MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
-    const mbi_solve_state *seen) {
+static int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen) {
   return solver->rhs_scale == 0 && seen->b_most <= DBL_MAX &&
       mbi_scale_is_extreme(seen->b_most, solver->type == MERBIT_F32 ? MBI_SCALE_RANGE_F32
       : MBI_SCALE_RANGE);
@@ -28674,7 +28648,7 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
   }
 }
 
-MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
   merbit_status status;
@@ -28692,11 +28666,11 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
   return status;
 }
 
-MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
+static int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
+static int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
   const int single = solver->type == MERBIT_F32;
   const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
   const double size = ldexp(x_most, mbi_scale_of_x(solver));
@@ -28704,7 +28678,7 @@ MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_
       (size < least || size > (single ? FLT_MAX : DBL_MAX));
 }
 
-MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
+static int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {
   const int reach =
       solver->type == MERBIT_F32 || solver->desc.refine ? MBI_SCALE_RANGE_F32 : MBI_SCALE_RANGE;
   if (solver->view.values == NULL || solver->corrects ||
@@ -28737,7 +28711,7 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
+static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
   const int there = memory == MERBIT_MEMORY_DEVICE ||
@@ -28776,13 +28750,13 @@ typedef struct mbi_setup {
   int width, tasks;
 } mbi_setup;
 
-static double mbi_setup_value(const merbit_view *csr, int64_t k) {
+MBI_COLD static double mbi_setup_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
       : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
       : ((const double *)csr->values)[k];
 }
 
-static void mbi_setup_rows(void *argument, int task) {
+MBI_COLD static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
   const int64_t first = mbi_share(csr->rows, e->tasks, task);
@@ -28813,7 +28787,7 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
   *copy = NULL;
   *csr = *view;
@@ -28825,7 +28799,7 @@ MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_v
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
+MBI_COLD static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
     double *blocks) {
   mbi_setup e;
   void *norms = NULL;
@@ -28854,7 +28828,7 @@ typedef struct mbi_invert {
   int tasks;
 } mbi_invert;
 
-static void mbi_invert_swap(double *a, double *b, int count) {
+MBI_COLD static void mbi_invert_swap(double *a, double *b, int count) {
   int j;
   for (j = 0; j < count; j++) {
     const double kept = a[j];
@@ -28863,7 +28837,7 @@ static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-static int mbi_invert_block(double *a, double *b, int size, int stride) {
+MBI_COLD static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
     for (j = 0; j < size; j++) {
@@ -28897,7 +28871,7 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
   return 1;
 }
 
-static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+MBI_COLD static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
   int i, j;
@@ -28913,7 +28887,7 @@ static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b
   }
 }
 
-static void mbi_invert_task(void *argument, int task) {
+MBI_COLD static void mbi_invert_task(void *argument, int task) {
   mbi_invert *t = (mbi_invert *)argument;
   const int width = t->solver->v.block;
   const int64_t n = t->solver->n, blocks = mbi_block_count(n, width);
@@ -28935,14 +28909,14 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
+MBI_COLD static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
     double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
       "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
+MBI_COLD static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
     void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
@@ -28964,7 +28938,7 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
+static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
@@ -28982,7 +28956,7 @@ MBI_INTERNAL merbit_status mbi_solve_step(merbit_solver *solver, int index) {
       solver->gpu.stream, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
+static merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
   arguments.n = solver->n;
@@ -29002,24 +28976,22 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
       NULL, sums, skip, solver->gpu.stream);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
       NULL, solver->v.at[to], solver->gpu.stream)
       : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
-    int to) {
+static merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from, int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
-    int with) {
+static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
+static merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
@@ -29039,13 +29011,13 @@ MBI_INTERNAL merbit_status mbi_solve_prepare_round(merbit_solver *solver, int ho
       solver->gpu.stream, &arguments);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
       : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
   return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
 }
 
-MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
+static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
@@ -29075,7 +29047,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
+static merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
   mbi_preamble preamble;
@@ -29091,7 +29063,7 @@ MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return mbi_solve_find_fused(solver);
 }
 
-MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
     solver->v.from = r;
@@ -29103,7 +29075,7 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
       "solver_desc.apply, the preconditioner, asked to stop");
 }
 
-MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
+static int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }
 
@@ -29354,7 +29326,7 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count)
   return mbi_solve_step(solver, MBI_CG_UPDATE_X_P);
 }
 
-MBI_INTERNAL const mbi_solve_method mbi_cg_method = {
+static const mbi_solve_method mbi_cg_method = {
     "CG", "solve/cg/cg.cu", mbi_cg_steps, (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
     1, 0, mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
 
@@ -29644,7 +29616,7 @@ static merbit_status mbi_bicgstab_iterate(merbit_solver *solver, int index, int 
   return mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_P);
 }
 
-MBI_INTERNAL const mbi_solve_method mbi_bicgstab_method = {
+static const mbi_solve_method mbi_bicgstab_method = {
     "BiCGSTAB", "solve/bicgstab/bicgstab.cu", mbi_bicgstab_steps,
     (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]), 2, 10, mbi_bicgstab_layout,
     mbi_bicgstab_start, mbi_bicgstab_iterate, {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
@@ -29884,7 +29856,7 @@ static const mbi_step mbi_gmres_steps[] = {
     MBI_STEP(solve_residual),  MBI_STEP(solve_blocks),      MBI_STEP(arnoldi_start),
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend), };
 
-MBI_INTERNAL void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
+static void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
   const int separate = mbi_solve_separate_preconditioner(solver);
   const int64_t stride =
       (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
@@ -29925,8 +29897,7 @@ static merbit_status mbi_gmres_iterate(merbit_solver *solver, int index, int cou
   return mbi_solve_step(solver, MBI_GMRES_EXTEND);
 }
 
-MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
-    const merbit_solver_desc *desc) {
+static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.restart is %d; use 1 to %d iterations, or 0 for %d",
@@ -29935,17 +29906,16 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
+static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
   return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
       : 0;
 }
 
-MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
+static int mbi_gmres_ended(const mbi_solve_state *state) {
   return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
-    size_t size) {
+static void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text, size_t size) {
   if (state->why == MBI_WHY_SINGULAR) {
     (void)snprintf(text, size,
         "A maps the %d vectors of iteration %d's basis into their own span, and no "
@@ -29958,13 +29928,13 @@ MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *te
   }
 }
 
-MBI_INTERNAL const mbi_solve_method mbi_gmres_method = {
+static const mbi_solve_method mbi_gmres_method = {
     "GMRES", "solve/gmres/arnoldi.cu", mbi_gmres_steps,
     (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]), 0, 0, mbi_gmres_layout,
     mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
 /* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
-MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+MBI_COLD static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &mbi_cg_method;
@@ -29984,7 +29954,7 @@ MBI_INTERNAL const mbi_solve_method *mbi_solve_method_of(merbit_solver_method me
 #define MBI_GRAPH_WHILE 1
 #define MBI_GRAPH_ASSIGN_DEFAULT 1
 
-MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
+static void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
@@ -30115,7 +30085,7 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
+static void mbi_recorded_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->gpu.graph != NULL) {
     (void)mbi_device_mark_lost(context,
@@ -30146,7 +30116,7 @@ static int mbi_recorded_wanted(const merbit_solver *solver) {
       solver->desc.preconditioner != MERBIT_PRECONDITIONER_CALLBACK;
 }
 
-MBI_INTERNAL int mbi_recorded_loops(const merbit_solver *solver) {
+static int mbi_recorded_loops(const merbit_solver *solver) {
   return solver->gpu.loops ||
       (mbi_recorded_wanted(solver) && mbi_recorded_can_loop(&solver->context->device));
 }
@@ -30174,7 +30144,7 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
-MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
+static void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_recorded_release(solver);
@@ -30223,7 +30193,7 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
+static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   int i;
   if (mbi_recorded_wanted(solver)) {
@@ -30246,11 +30216,11 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 #define MBI_SOLVE_LATENCY 1e-5
 #define MBI_SOLVE_TIGHTENINGS 6
 
-MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
+static const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
 }
 
-MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
   return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
 }
 
@@ -30279,7 +30249,7 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
+static int mbi_solve_next_round(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN;
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
   return span >= most                    ? most
@@ -30350,7 +30320,7 @@ static merbit_status mbi_solve_begin_round(merbit_solver *solver, int how, int s
   return solver->method->start(solver);
 }
 
-MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
+static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
   solver->history_count = -1;
@@ -30361,7 +30331,7 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->started = mbi_seconds();
 }
 
-MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
+static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_round(solver), how;
   *stop = MBI_SOLVE_ON;
@@ -30423,7 +30393,7 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   }
 }
 
-MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
+static void mbi_solve_describe_stop(const merbit_solver *solver,
     const merbit_solver_result *result, char *text, size_t size) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   char broken[240] = "";
@@ -30598,7 +30568,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
+static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **rounded) {
   const int there = memory == MERBIT_MEMORY_DEVICE ||
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
@@ -30619,14 +30589,14 @@ MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *v
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
+static merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
       "the matrix has a value that f32 does not hold, or that "
       "is not finite; set solver_desc.refine to 0");
 }
 
-MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
+static merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
     merbit_solver_desc *desc) {
   *desc = solver->desc;
   *view = solver->view;
@@ -30696,7 +30666,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
-MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
+static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
   solver->inner_iterations = 0;
@@ -30728,24 +30698,24 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   }
 }
 
-MBI_INTERNAL const mbi_solve_method mbi_refine_method = {
+static const mbi_solve_method mbi_refine_method = {
     "refinement", "solve/core/refine.cu", mbi_refine_steps,
     (int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]), 0, 0, mbi_refine_layout, NULL,
     NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-MBI_INTERNAL void *mbi_solver_inverse_place(const merbit_solver *solver) {
+MBI_COLD static void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-MBI_INTERNAL merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
       solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-MBI_INTERNAL merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+MBI_COLD static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
   void *inverse = NULL;
@@ -30789,12 +30759,12 @@ typedef struct mbk_setup_invert_arguments {
 #define MBI_SETUP_RESIDENT 2
 #define MBI_STREAM_ALONE 1
 
-MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
+MBI_COLD static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-static int mbi_setup_lanes(const merbit_view *view) {
+MBI_COLD static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
     lanes *= 2;
@@ -30802,7 +30772,7 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
-MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
+MBI_COLD static void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
       mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
@@ -30815,7 +30785,7 @@ MBI_INTERNAL void mbi_setup_preamble(const merbit_view *view, mbi_preamble *prea
   mbi_preamble_define_int(preamble, "MBK_SETUP_LANES", mbi_setup_lanes(view));
 }
 
-static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
     mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
   mbi_setup_preamble(view, &preamble);
@@ -30824,7 +30794,7 @@ static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_
   return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
+MBI_COLD static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
     mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS : (int64_t)MBI_SETUP_RESIDENT *
       solver->context->device.multiprocessors;
@@ -30844,7 +30814,7 @@ static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_v
       MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, &arguments);
 }
 
-static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
+MBI_COLD static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
   int64_t i;
   solver->norm = 0;
@@ -30856,7 +30826,7 @@ static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *
   return MERBIT_OK;
 }
 
-static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
+MBI_COLD static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
     void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
@@ -30881,7 +30851,7 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   return MERBIT_OK;
 }
 
-static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
+MBI_COLD static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
@@ -30891,7 +30861,7 @@ static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gp
       parts, bytes);
 }
 
-static merbit_status mbi_setup_wait(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
@@ -30902,7 +30872,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
+MBI_COLD static void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   if (gpu->stream != NULL) {
@@ -30913,7 +30883,7 @@ MBI_INTERNAL void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30927,7 +30897,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30951,13 +30921,13 @@ MBI_INTERNAL merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_setup_when_checked(void *maker) {
+MBI_COLD static merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
+MBI_COLD static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
   const int64_t entries = solver->n * solver->v.block;
   void *blocks = NULL;
   merbit_status status;
@@ -30973,7 +30943,7 @@ static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
+MBI_COLD static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   merbit_matrix *copy;
   merbit_view csr;
@@ -30992,7 +30962,7 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+MBI_COLD static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
     merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
@@ -31016,7 +30986,7 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_m
   return MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
+MBI_COLD static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
@@ -31026,7 +30996,7 @@ MBI_INTERNAL void mbi_setup_release_values(merbit_solver *solver, const merbit_v
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-static merbit_status mbi_solver_check_numbers(merbit_context *context,
+MBI_COLD static merbit_status mbi_solver_check_numbers(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -31059,7 +31029,7 @@ static const char *const mbi_preconditioner_names[] = {
     "MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
     "MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
 
-static merbit_status mbi_solver_check_method(merbit_context *context,
+MBI_COLD static merbit_status mbi_solver_check_method(merbit_context *context,
     const merbit_solver_desc *desc) {
   if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -31109,7 +31079,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
   return mbi_gmres_check(context, desc);
 }
 
-static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc) {
   MBI_TRY(mbi_view_check_header(context, view));
   if (!mbi_type_plain(mbi_view_type(view))) {
@@ -31131,7 +31101,7 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
   return mbi_solver_check_numbers(context, desc);
 }
 
-static int mbi_solver_reorders(const merbit_solver *solver) {
+MBI_COLD static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
     return solver->n >= MBI_SOLVER_REORDER_ROWS &&
@@ -31141,11 +31111,11 @@ static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-static int mbi_solver_is_cg(const merbit_solver *solver) {
+MBI_COLD static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -31171,7 +31141,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-static void mbi_solver_release_parts(merbit_solver *solver) {
+MBI_COLD static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->inner != NULL) {
     merbit_solver_destroy(solver->inner);
@@ -31199,17 +31169,17 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-MBI_INTERNAL merbit_status mbi_solver_enter(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-MBI_INTERNAL void mbi_solver_leave(merbit_solver *solver) {
+MBI_COLD static void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
 }
 
-static merbit_status mbi_solver_make_space(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
@@ -31229,7 +31199,7 @@ static merbit_status mbi_solver_make_space(merbit_solver *solver) {
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver);
 
-static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
   MBI_TRY(mbi_refine_describe(solver, &view, &desc));
@@ -31238,7 +31208,7 @@ static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   return mbi_refine_holds(solver);
 }
 
-static merbit_status mbi_solver_make(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status;
   if (solver->desc.refine) {
     MBI_TRY(mbi_solver_make_inner(solver));
@@ -31253,7 +31223,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   return status;
 }
 
-static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
   char reason[2];
@@ -31273,7 +31243,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
+MBI_COLD static merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
@@ -31304,14 +31274,14 @@ MBI_INTERNAL merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-MBI_INTERNAL int64_t mbi_solver_device_bytes(const merbit_solver *solver,
+MBI_COLD static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
     const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
   return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
       values * (int64_t)mbi_type_size(solver->type) : 0;
 }
 
-MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
+MBI_COLD static void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_release_parts(solver);
   mbi_release(context, solver->scaled);
@@ -31324,7 +31294,7 @@ MBI_INTERNAL void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+MBI_COLD static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
   if (own->tolerance == 0) {
@@ -31350,7 +31320,7 @@ static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc
   }
 }
 
-static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+MBI_COLD static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
   const double start = mbi_seconds();
   merbit_solver_desc none;
@@ -31392,18 +31362,18 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   return MERBIT_OK;
 }
 
-MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+MBI_COLD MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, merbit_solver **solver) {
   return mbi_solver_create(context, view, desc, 0, solver);
 }
 
-MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+MBI_COLD MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   if (solver != NULL) {
     mbi_solver_free(solver);
   }
 }
 
-static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
+MBI_COLD static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   merbit_view view;
   void *own;
@@ -31432,7 +31402,7 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
   return status;
 }
 
-MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+MBI_COLD MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   const void *scaled = NULL;
   char reason[2];
@@ -31927,7 +31897,7 @@ typedef struct mbi_pagerank {
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
-static double mbi_weights_at(const merbit_view *graph, int64_t k) {
+MBI_COLD static double mbi_weights_at(const merbit_view *graph, int64_t k) {
   if (graph->values == NULL) {
     return 1.0;
   }
@@ -31935,7 +31905,7 @@ static double mbi_weights_at(const merbit_view *graph, int64_t k) {
       : ((const double *)graph->values)[k];
 }
 
-static void mbi_weights_check_task(void *argument, int task) {
+MBI_COLD static void mbi_weights_check_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
   const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
   int64_t k;
@@ -31949,8 +31919,7 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
-    const merbit_view *graph) {
+MBI_COLD static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
   mbi_weights w;
   int task;
   if (graph->values == NULL || graph->nnz == 0) {
@@ -31974,7 +31943,7 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
   return MERBIT_OK;
 }
 
-static void mbi_weights_rows_task(void *argument, int task) {
+MBI_COLD static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
   const merbit_view *graph = w->graph;
   const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
@@ -31990,7 +31959,7 @@ static void mbi_weights_rows_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_weights_add(mbi_weights *w) {
+MBI_COLD static merbit_status mbi_weights_add(mbi_weights *w) {
   const merbit_view *graph = w->graph;
   int64_t i, k;
   memset(w->sums, 0, (size_t)graph->rows * sizeof *w->sums);
@@ -32012,7 +31981,7 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-static int mbi_weights_need_scaling(const mbi_weights *w) {
+MBI_COLD static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
       : MBI_WEIGHTS_POWER_F64);
   int64_t i;
@@ -32024,13 +31993,13 @@ static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-static int mbi_weights_power(double sum) {
+MBI_COLD static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
   return power;
 }
 
-static void mbi_weights_scale_task(void *argument, int task) {
+MBI_COLD static void mbi_weights_scale_task(void *argument, int task) {
   const mbi_weights *w = (const mbi_weights *)argument;
   const merbit_view *graph = w->graph;
   const int64_t end = mbi_share(graph->nnz, w->tasks, task + 1);
@@ -32053,7 +32022,7 @@ static void mbi_weights_scale_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_weights_scale(mbi_weights *w) {
+MBI_COLD static merbit_status mbi_weights_scale(mbi_weights *w) {
   int64_t i;
   MBI_TRY(mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
       "the values of a graph, scaled", &w->scaled));
@@ -32065,7 +32034,7 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_weights_store(mbi_weights *w) {
+MBI_COLD static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
   int64_t i;
   if (mbi_view_type(w->graph) == MERBIT_F64) {
@@ -32084,7 +32053,7 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_weights_compute(mbi_weights *w) {
+MBI_COLD static merbit_status mbi_weights_compute(mbi_weights *w) {
   void *memory = NULL;
   MBI_TRY(mbi_weights_check(w->context, w->graph));
   MBI_TRY(mbi_allocate_array(w->context, w->graph->rows, sizeof(double),
@@ -32097,7 +32066,7 @@ static merbit_status mbi_weights_compute(mbi_weights *w) {
   return mbi_weights_store(w);
 }
 
-MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+MBI_COLD static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
   merbit_status status;
   memset(w, 0, sizeof *w);
@@ -32109,13 +32078,13 @@ MBI_INTERNAL merbit_status mbi_weights_create(merbit_context *context, const mer
   return status;
 }
 
-MBI_INTERNAL void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+MBI_COLD static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
   mbi_release(context, w->totals);
   mbi_release(context, w->scaled);
 }
 
 /* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ================= */
-static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
+MBI_COLD static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_pagerank_desc *desc = &run->desc;
   if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
@@ -32155,7 +32124,7 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+MBI_COLD static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
     const void *ranks) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_header(context, graph));
@@ -32183,11 +32152,11 @@ MBI_INTERNAL merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_vi
   return mbi_pagerank_check_desc(run);
 }
 
-static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+MBI_COLD static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+MBI_COLD static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
     const void *given, void *target) {
   double most = 0, sum = 0;
   int64_t i;
@@ -32217,7 +32186,7 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+MBI_COLD static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
   if (desc->personalisation != NULL) {
     MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
@@ -32229,7 +32198,7 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
       : MERBIT_OK;
 }
 
-static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
+MBI_COLD static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
   run->links = *host;
@@ -32250,17 +32219,17 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-MBI_INTERNAL merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+MBI_COLD static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
 }
 
-static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
+MBI_COLD static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+MBI_COLD static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
   if (run->desc.unweighted) {
@@ -32282,7 +32251,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_v
   return mbi_pagerank_distribute(run);
 }
 
-MBI_INTERNAL int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
+MBI_COLD static int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
   const double calls = side == MERBIT_SIDE_CUDA ? ceil(worst / 6) : worst;
@@ -32295,7 +32264,7 @@ static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(
     "abs(s0 * ax + s1 * v3 - v0 * abs(v1))"};
 static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
 
-static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+MBI_COLD static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
   memset(epilogue, 0, sizeof *epilogue);
   epilogue->result = mbi_pagerank_result[run->teleport != NULL];
   epilogue->sums[0] = mbi_pagerank_change[run->teleport != NULL];
@@ -32304,12 +32273,12 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
-MBI_INTERNAL int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+MBI_COLD static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
+MBI_COLD static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
   uint64_t used = 0;
@@ -32328,7 +32297,7 @@ MBI_INTERNAL uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devpt
   return used;
 }
 
-MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+MBI_COLD static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -32354,7 +32323,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-MBI_INTERNAL void mbi_pagerank_start(mbi_pagerank *run) {
+MBI_COLD static void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
   state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
@@ -32379,7 +32348,7 @@ static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
     "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first",
     "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
 
-MBI_INTERNAL void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
+static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
     mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
@@ -32517,7 +32486,7 @@ static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
   return mbi_pagerank_begin(run);
 }
 
-MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status;
   MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CUDA));
@@ -32538,7 +32507,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   return status;
 }
 
-MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
+static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
   if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
@@ -32552,7 +32521,7 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   run->plan = NULL;
 }
 
-MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
+static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
   merbit_status status = MERBIT_OK;
@@ -32571,7 +32540,7 @@ MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   mbk_pagerank_end_arguments end;
   merbit_status status;
@@ -33232,7 +33201,7 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   return turned;
 }
 
-MBI_INTERNAL void mbi_jacobi(double *a, double *vectors, int n) {
+static void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;
   for (i = 0; i < n * n; i++) {
@@ -33394,7 +33363,7 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-MBI_INTERNAL const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
+static const mbi_step mbi_eigen_steps[MBI_EIGEN_STEPS] = {
     MBI_STEP(arnoldi_project), MBI_STEP(arnoldi_reproject), MBI_STEP(arnoldi_extend),
     MBI_STEP(eigen_rotate),    MBI_STEP(eigen_check),       MBI_STEP(power_measure),
     MBI_STEP(power_normalise), };
@@ -33407,7 +33376,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
+static merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
   void *host = NULL;
@@ -33433,18 +33402,18 @@ MBI_INTERNAL merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
-MBI_INTERNAL merbit_status mbi_eigen_read_state(mbi_eigen *e) {
+static merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-MBI_INTERNAL merbit_status mbi_eigen_write_state(mbi_eigen *e) {
+static merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
 }
 
-MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
+static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   if (e->desc.progress != NULL &&
       e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
       mbi_seconds() - e->solver->started) != 0 && e->stop == MBI_SOLVE_ON) {
@@ -33452,7 +33421,7 @@ MBI_INTERNAL void mbi_eigen_progress(mbi_eigen *e, double estimate) {
   }
 }
 
-MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
+static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
   if (!(estimate > 0.9 * e->best)) {
     e->best = estimate;
     e->since = now;
@@ -33464,7 +33433,7 @@ MBI_INTERNAL int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int
 #define MBI_LANCZOS_PATIENCE 50
 #define MBI_LANCZOS_SYMMETRY 1e4
 
-MBI_INTERNAL void mbi_lanczos_layout(merbit_solver *solver) {
+static void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
   mbi_arnoldi_layout(solver, columns);
   solver->v.lanczos = 1;
@@ -33482,7 +33451,7 @@ static merbit_status mbi_lanczos_join(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
-MBI_INTERNAL merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
+static merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
   (void)index;
   (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
@@ -33622,12 +33591,12 @@ static void mbi_lanczos_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, worst);
 }
 
-MBI_INTERNAL int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
+static int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   const int kept = desc->count + (basis - desc->count) / 3;
   return kept < basis ? kept : basis;
 }
 
-MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
+static merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
   MBI_TRY(mbi_lanczos_add_random(e, 0));
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
@@ -33658,7 +33627,7 @@ MBI_INTERNAL merbit_status mbi_lanczos_run(mbi_eigen *e) {
 /* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
 #define MBI_POWER_PATIENCE 1000
 
-MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
+static void mbi_power_layout(merbit_solver *solver) {
   solver->v.basis = 1;
   solver->v.stride = 0;
   solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
@@ -33668,7 +33637,7 @@ MBI_INTERNAL void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-MBI_INTERNAL merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
+static merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
   (void)index;
   (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
@@ -33690,7 +33659,7 @@ static void mbi_power_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, residual);
 }
 
-MBI_INTERNAL merbit_status mbi_power_run(mbi_eigen *e) {
+static merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
   int span = MBI_SOLVE_ROUND_FIRST;
   MBI_TRY(mbi_eigen_random_vector(e, MBI_ARNOLDI_U));

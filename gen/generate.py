@@ -36,6 +36,9 @@ ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
 
+LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
+COLD = re.compile(r"^(static|MERBIT_API)(?= [\w *]+\([^;{]*\{)", re.M)  # at a function's definition
+
 STUDY = "MERBIT_STUDY_METHODS"
 
 
@@ -119,6 +122,7 @@ class Generator:
         self.env.globals.update(
             tables.context(),
             room=self.room,
+            setup=self.setup,
             text=self.text,
             kernel=self.kernel,
             kernels=self.kernels,
@@ -145,7 +149,7 @@ class Generator:
         if not self.header:
             return "".join(caller(t) for t in types)
         names = {key: f"\1{key}\2" for key in types[0] if all(key in t for t in types)}
-        body = narrow(uncommented(caller(names)), COLUMNS - 2)
+        body = narrow(LINKAGE.sub("static", uncommented(caller(names))), COLUMNS - 2)
         keys = [key for key in names if names[key] in body]
         parameters = [key.upper() + "_" for key in keys]
         for key, parameter in zip(keys, parameters):
@@ -173,10 +177,15 @@ class Generator:
         self.included.add(name)
         return self.room(name if (TEMPLATES / name).exists() else name + ".j2", "")
 
+    def setup(self, name, title):
+        """A room of what runs before products and solves: compilers need less time for it if they optimise its
+        functions for size."""
+        return COLD.sub(r"MBI_COLD \g<0>", self.room(name, title))
+
     def room(self, name, title):
         """A source or header behind a banner to grep for."""
         head = f"/* ==== >>{name.removesuffix('.j2')} {title and ' ' + title + ' '}"
-        text = uncommented(self.expand(self.text(name)))
+        text = LINKAGE.sub("static", uncommented(self.expand(self.text(name))))
         text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
         if "mbi_source_" not in text:
             text = narrow(text)
