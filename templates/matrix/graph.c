@@ -154,11 +154,7 @@ static void mbi_graph_sort_task(void *argument, int task) {
   for (; v < last; v++) {
     int32_t *row = graph->columns + graph->starts[v], count = 0;
     const int64_t length = graph->starts[v + 1] - graph->starts[v];
-    if (length <= MBI_SHORT_ROW) {
-      mbi_row_insertion_f32(row, NULL, length);
-    } else {
-      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->scratch + before, NULL);
-    }
+    mbi_row_sort(row, NULL, 0, length, graph->rows, graph->scratch + before, NULL);
     for (k = 0; k < length; k++) {
       if (count == 0 || row[k] != row[count - 1]) {
         row[count++] = row[k];

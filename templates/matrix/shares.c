@@ -33,6 +33,31 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
+/* Copies value number `place` to value number `at`. 0 bytes: there are no values. */
+MBI_INTERNAL void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place,
+                                 size_t size) {
+  char *target;
+  const char *source;
+  if (size == 0) {
+    return;
+  }
+  target = (char *)to + (size_t)at * size;
+  source = (const char *)from + (size_t)place * size;
+  switch (size) { /* each memcpy is a move */
+  case sizeof(uint16_t):
+    memcpy(target, source, sizeof(uint16_t));
+    break;
+  case sizeof(float):
+    memcpy(target, source, sizeof(float));
+    break;
+  case sizeof(double):
+    memcpy(target, source, sizeof(double));
+    break;
+  default:
+    memcpy(target, source, sizeof(mbi_c128));
+  }
+}
+
 /* Returns the number of entries before a row, or of blocks before a block row. */
 MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row) {
   return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;

@@ -6,7 +6,8 @@
  * those of merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
  * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
  * each task takes an equal piece of it. Unlike there, a row that several tasks share is written
- * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts. */
+ * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts.
+ */
 
 /* Algorithm 3: on a tie the row end comes first, so that a row ends in the task of its last
  * nonzero or at the start of the next. */

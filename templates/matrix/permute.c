@@ -3,49 +3,48 @@
 
 /* P A P': reorders the rows and columns of a square CSR. */
 
-{% for t in stored_types %}
-static void mbi_gather_{{ t.suffix }}(void *to, const void *from, const void *places,
-                                      merbit_index_type place_type, int64_t first,
-                                      int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    (({{ t.c }} *)to)[i] = ((const {{ t.c }} *)from)[mbi_index_at(places, place_type, i)];
+/* Runs `loop` with the size of a value as a constant. */
+#define MBI_BY_SIZE(size, loop)                                                                \
+  switch (size) {                                                                              \
+  case sizeof(uint16_t):                                                                       \
+    loop(sizeof(uint16_t));                                                                    \
+    break;                                                                                     \
+  case sizeof(float):                                                                          \
+    loop(sizeof(float));                                                                       \
+    break;                                                                                     \
+  case sizeof(double):                                                                         \
+    loop(sizeof(double));                                                                      \
+    break;                                                                                     \
+  default:                                                                                     \
+    loop(sizeof(mbi_c128));                                                                    \
   }
-}
-
-static void mbi_scatter_{{ t.suffix }}(void *to, const void *from, const void *places,
-                                       merbit_index_type place_type, int64_t first,
-                                       int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    (({{ t.c }} *)to)[mbi_index_at(places, place_type, i)] = ((const {{ t.c }} *)from)[i];
+#define MBI_GATHER(size)                                                                       \
+  for (i = first; i < last; i++) {                                                             \
+    memcpy(target + (size_t)i * size,                                                          \
+           source + (size_t)mbi_index_at(places, place_type, i) * size, size);                 \
   }
-}
-
-{% endfor %}
-typedef void (*mbi_mover)(void *to, const void *from, const void *places,
-                          merbit_index_type place_type, int64_t first, int64_t last);
+#define MBI_SCATTER(size)                                                                      \
+  for (i = first; i < last; i++) {                                                             \
+    memcpy(target + (size_t)mbi_index_at(places, place_type, i) * size,                        \
+           source + (size_t)i * size, size);                                                   \
+  }
 
 /* Sets to[i] = from[places[i]] for i in [first, last). */
 MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
-                       merbit_index_type place_type, int64_t first, int64_t last) {
-  static const mbi_mover movers[] = {
-{% for t in value_types %}
-      mbi_gather_{{ t.stored }},
-{% endfor %}
-  };
-  movers[type](to, from, places, place_type, first, last);
+                             merbit_index_type place_type, int64_t first, int64_t last) {
+  char *target = (char *)to;
+  const char *source = (const char *)from;
+  int64_t i;
+  MBI_BY_SIZE(mbi_type_size(type), MBI_GATHER)
 }
 
 /* Sets to[places[i]] = from[i] for i in [first, last). */
 MBI_INTERNAL void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
-                        merbit_index_type place_type, int64_t first, int64_t last) {
-  static const mbi_mover movers[] = {
-{% for t in value_types %}
-      mbi_scatter_{{ t.stored }},
-{% endfor %}
-  };
-  movers[type](to, from, places, place_type, first, last);
+                              merbit_index_type place_type, int64_t first, int64_t last) {
+  char *target = (char *)to;
+  const char *source = (const char *)from;
+  int64_t i;
+  MBI_BY_SIZE(mbi_type_size(type), MBI_SCATTER)
 }
 
 /* ---- Bandwidth --------------------------------------------------------------------------- */
@@ -221,8 +220,8 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
  * order. *places is an allocation with the original place of each entry, of the matrix's
  * offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
-                                        const int32_t *order, merbit_matrix **matrix,
-                                        void **places) {
+                                              const int32_t *order, merbit_matrix **matrix,
+                                              void **places) {
   mbi_permute p;
   merbit_status status;
   memset(&p, 0, sizeof p);
