@@ -31,11 +31,15 @@ CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
-SPLIT = re.compile(r"MBK_AS_PARAMETERS\((\w+), (\w+)\)\) \{")
+SPLIT = re.compile(r"MBK_BY_FIELD\((\w+), (\w+)\)\) \{")
 FIELD = re.compile(r"(MBK_POINTER\([^;]*\)|[\w ]+?) (\w+(?:, \w+)*);")
+TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n]*)|/\*.*?\*/|//[^\n]*', re.S)
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
+
+LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
+COLD = re.compile(r"^(static|MERBIT_API)(?= [\w *]+\([^;{]*\{)", re.M)  # at a function's definition
 
 STUDY = "MERBIT_STUDY_METHODS"
 
@@ -66,39 +70,47 @@ def without_study(text):
     return text
 
 
-def narrow(text):
-    """The text of a source in fewer bytes: lines that continue a statement are indented by four, not aligned, and
-    joined while they fit."""
+def uncommented(text):
+    """The text of a source without its comments, except for banners; no empty line in their place."""
+    text = TOKEN.sub(lambda match: match.group(1) or "\0", text)
+    text = re.sub(r"^[ \t]*\0[ \t]*(\\?\n|$)", "", text, flags=re.M)
+    text = re.sub(r"[ \t]*\0[ \t]*$", "", text, flags=re.M)
+    return re.sub(r"[ \t]*\0[ \t]*", " ", text)
+
+
+def narrow(text, columns=COLUMNS):
+    """The text of a source without comments, in fewer bytes: lines that continue a statement are indented by four,
+    not aligned, and joined while they fit."""
     lines = []
     first = 0  # indentation of the statement's first line
     ended = True
-    comment = directive = plain = False
+    directive = plain = False
     for line in PADDING.sub(r" \\", text).split("\n"):
         code = line.lstrip(" ")
         indentation = len(line) - len(code)
-        if comment or directive or not code or code.startswith(("/*", "#", "//")):
+        if directive or not code or code.startswith(("/*", "#")):
             directive = line.endswith("\\") and (directive or code.startswith("#"))
-        elif ended:
+            plain = False
+            lines.append(line)
+            continue
+        if ended:
             first = indentation
-        elif plain and "/" not in code and len(lines[-1]) + 1 + len(code) <= COLUMNS:
-            code = lines[-1] + ("" if lines[-1].endswith("(") else " ") + code
-            lines.pop()
-            line = code
+        elif plain and len(lines[-1]) + 1 + len(code) <= columns:
+            last = lines.pop()
+            line = last + ("" if last.endswith("(") else " ") + code
         else:
             line = " " * min(indentation, first + 4) + code
-        plain = not (comment or directive or not code or code.startswith(("/*", "#", "//")) or "//" in line or "*/" in line)
         lines.append(line)
-        opened = line.rfind("/*")
-        comment = line.rfind("*/") < (0 if comment and opened < 0 else opened) or (comment and "*/" not in line)
-        bare = re.sub(r"/\*.*?(\*/|$)|//.*", "", code).rstrip()
-        if bare and not comment and not code.startswith(("*", "#")):
-            ended = bare.endswith((";", "{", "}", ":", "*/"))
+        plain = True
+        ended = code.endswith((";", "{", "}", ":"))
     return "\n".join(lines)
 
 
 class Generator:
     def __init__(self, study=False):
         self.study = study
+        self.header = True
+        self.macros = 0
         self.used = set()
         self.included = {"api/features.h", "merbit.h"}
         self.kernels = {}
@@ -112,10 +124,12 @@ class Generator:
         self.env.globals.update(
             tables.context(),
             room=self.room,
+            setup=self.setup,
             text=self.text,
             kernel=self.kernel,
             kernels=self.kernels,
             kernel_hash=self.kernel_hash,
+            each=self.each,
             study=study,
         )
 
@@ -131,6 +145,29 @@ class Generator:
         """The text of a source, with the headers that it is the first to include in front of their use."""
         return INCLUDE.sub(self.include, SEPARATE.sub("", text))
 
+    def each(self, types, caller):
+        """What stands between {% call(t) each(types) %} and {% endcall %}, for each type t. The header has it once, as a
+        macro whose parameters are what it uses of t: no directive may stand there."""
+        if not self.header:
+            return "".join(caller(t) for t in types)
+        names = {key: f"\1{key}\2" for key in types[0] if all(key in t for t in types)}
+        body = narrow(LINKAGE.sub("static", uncommented(caller(names))), COLUMNS - 2)
+        keys = [key for key in names if names[key] in body]
+        parameters = [key.upper() + "_" for key in keys]
+        for key, parameter in zip(keys, parameters):
+            if re.search(rf"\b{parameter}\b", body):
+                raise SystemExit(f"{parameter} is the name of a macro's parameter")
+            for before, after in ((r"(?<=\w)", "##%s"), ("", "%s")):
+                body = re.sub(before + names[key] + r"(?=\w)", (after % parameter) + "##", body)
+                body = re.sub(before + names[key], after % parameter, body)
+        lines = [line for line in body.split("\n") if line]
+        if any(line.startswith("#") for line in lines):
+            raise SystemExit("a directive in a text that becomes a macro")
+        self.macros += 1
+        name = f"MBI_EACH_{self.macros}"
+        uses = "\n".join(f"{name}({', '.join(t[key] for key in keys)})" for t in types)
+        return f"#define {name}({', '.join(parameters)}) \\\n" + " \\\n".join(lines) + f"\n{uses}\n"
+
     def include(self, match):
         name = match.group(1)
         if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
@@ -142,10 +179,16 @@ class Generator:
         self.included.add(name)
         return self.room(name if (TEMPLATES / name).exists() else name + ".j2", "")
 
+    def setup(self, name, title):
+        """A room of what runs before products and solves: compilers need less time for it if they optimise its
+        functions for size."""
+        return COLD.sub(r"MBI_COLD \g<0>", self.room(name, title))
+
     def room(self, name, title):
         """A source or header behind a banner to grep for."""
         head = f"/* ==== >>{name.removesuffix('.j2')} {title and ' ' + title + ' '}"
-        text = re.sub(r"\n{3,}", "\n\n", self.expand(self.text(name))).strip("\n")
+        text = LINKAGE.sub("static", uncommented(self.expand(self.text(name))))
+        text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
         if "mbi_source_" not in text:
             text = narrow(text)
         return head + "=" * max(4, 93 - len(head)) + " */\n" + text + "\n"
@@ -177,8 +220,8 @@ class Generator:
         #include; lines keep their numbers."""
         text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
         text = SPLIT.sub(lambda match: self.split(name, *match.groups()), text)
-        if "MBK_AS_PARAMETERS" in text and "#define MBK_AS_PARAMETERS" not in text:
-            raise SystemExit(f"{name}: MBK_AS_PARAMETERS does not end a kernel's head on one line")
+        if "MBK_BY_FIELD" in text and "#define MBK_BY_FIELD" not in text:
+            raise SystemExit(f"{name}: MBK_BY_FIELD does not end a kernel's head on one line")
         text = ARGUMENTS.sub(lambda match: self.structs(match.group(1)), text)
         return "".join(PADDING.sub(r" \\", line.strip()) + "\n" for line in text.rstrip().split("\n"))
 
@@ -240,6 +283,7 @@ class Generator:
 
     def write_sources(self, folder):
         """What Jinja2 makes of each template, where it differs from what is there."""
+        self.header = False
         for path in sorted(TEMPLATES.rglob("*.j2")):
             name = str(path.relative_to(TEMPLATES))
             if name.startswith("api/") or name == "merbit.h.j2":

@@ -23,30 +23,29 @@ STATUSES = [
     ("MERBIT_CANCELLED", "a callback asked to stop"),
 ]
 
-# Scalar types, in the order of merbit_type; `stored`: which of STORED_TYPES moves them.
+# Scalar types, in the order of merbit_type.
 VALUE_TYPES = [
-    dict(name="TYPE_DEFAULT", value=0, stored="f64", text="F64 in a view; elsewhere what the matrix needs"),
-    dict(name="F64", value=1, stored="f64", text="double"),
-    dict(name="F32", value=2, stored="f32", text="float"),
-    dict(name="F16", value=3, stored="h16", text="the bits of an IEEE half; values only"),
-    dict(name="BF16", value=4, stored="h16", text="the upper half of a float's bits; values only"),
-    dict(name="C64", value=5, stored="c64", text="complex: two floats, real part first"),
-    dict(name="C128", value=6, stored="c128", text="complex: two doubles"),
+    dict(name="TYPE_DEFAULT", value=0, text="F64 in a view; elsewhere what the matrix needs"),
+    dict(name="F64", value=1, text="double"),
+    dict(name="F32", value=2, text="float"),
+    dict(name="F16", value=3, text="the bits of an IEEE half; values only"),
+    dict(name="BF16", value=4, text="the upper half of a float's bits; values only"),
+    dict(name="C64", value=5, text="complex: two floats, real part first"),
+    dict(name="C128", value=6, text="complex: two doubles"),
 ]
 
-# What loops that only move values are written over.
-FLOAT_TYPES = [dict(suffix="f64", c="double", zero="0"), dict(suffix="f32", c="float", zero="0")]
+# Types of vectors and sums.
+FLOAT_TYPES = [dict(suffix="f64", c="double"), dict(suffix="f32", c="float")]
 COMPLEX_TYPES = [
-    dict(suffix="c64", c="mbi_c64", zero="{0, 0}", part="float"),
-    dict(suffix="c128", c="mbi_c128", zero="{0, 0}", part="double"),
+    dict(suffix="c64", c="mbi_c64"),
+    dict(suffix="c128", c="mbi_c128"),
 ]
-STORED_TYPES = FLOAT_TYPES + COMPLEX_TYPES + [dict(suffix="h16", c="uint16_t", zero="0")]
 
 # Products beside those of FLOAT_TYPES: stored values, and the type of vectors, sums and scalars.
 MIXED_TYPES = [
-    dict(suffix="f16", c="uint16_t", sum="f32", s="float", load="mbi_f16_value"),
-    dict(suffix="bf16", c="uint16_t", sum="f32", s="float", load="mbi_bf16_value"),
-    dict(suffix="f32_f64", c="float", sum="f64", s="double", load="(double)"),
+    dict(suffix="f16", c="uint16_t", sum="f32", s="float"),
+    dict(suffix="bf16", c="uint16_t", sum="f32", s="float"),
+    dict(suffix="f32_f64", c="float", sum="f64", s="double"),
 ] + [dict(t, sum=t["suffix"], s=t["c"]) for t in COMPLEX_TYPES]
 
 
@@ -318,18 +317,6 @@ def powers_of_five(first=-364, last=308, step=28):
     return [[base >> shift & ((1 << 64) - 1) for shift in (128, 64, 0)] for base in bases]
 
 
-def block_dot(cols, stride="s"):
-    """A row of a block times x0, x1, ..., summed as a balanced tree."""
-
-    def tree(first, last):
-        if last - first == 1:
-            return f"(v)[{first} * ({stride})] * x{first}"
-        middle = (first + last + 1) // 2
-        return f"({tree(first, middle)} + {tree(middle, last)})"
-
-    return tree(0, cols)
-
-
 def context():
     return dict(
         version=VERSION,
@@ -348,18 +335,10 @@ def context():
             dict(field=f, symbol=s, result=r, arguments=a) for f, s, r, a in NVRTC_FUNCTIONS
         ],
         powers_of_five=powers_of_five,
-        # Rows and columns of small blocks on the CPU, and the shapes whose rows are unrolled as well: small
-        # ones, squares, and single columns, of which a block with more rows is made.
-        unrolled=range(1, 9),
-        block_shapes=[
-            (r, c) for r in range(1, 9) for c in range(1, 9) if max(r, c) <= 4 or c == 1 or r == c
-        ],
-        block_dot=block_dot,
         # Instances of the host loops: offset type x value type.
         offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],
         float_types=FLOAT_TYPES,
         complex_types=COMPLEX_TYPES,
-        stored_types=STORED_TYPES,
         mixed_types=MIXED_TYPES,
         epilogues=epilogues(),
     )

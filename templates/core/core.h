@@ -29,17 +29,19 @@
 
 #if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#define MBI_NOINLINE __attribute__((noinline)) /* for loops that need the registers of others */
+#define MBI_COLD __attribute__((cold))         /* runs before products: optimise for size */
 #else
 #define MBI_PRINTF(at, first)
+#define MBI_NOINLINE
+#define MBI_COLD
 #endif
 
-/* The linkage of functions that other sources call. In merbit.h, a single translation unit,
- * they are static. */
-#if defined(MBI_SEPARATE)
+#ifdef MBI_SEPARATE
+/* The linkage of functions that other sources call. In merbit.h, a single translation unit, the
+ * generator writes static instead. */
 #define MBI_INTERNAL
-#else
-#define MBI_INTERNAL static
-#endif
+#endif /* MBI_SEPARATE */
 
 /* Returns from the calling function with the status of `call` unless that is MERBIT_OK. */
 #define MBI_TRY(call)                                                                          \

@@ -25,7 +25,7 @@
 #endif
 // A kernel's struct whose fields are separate parameters in the embedded text: gen/generate.py
 // writes MBK_PARAMETERS and MBK_JOIN for it. With a struct, ptxas takes up to 8 more registers.
-#define MBK_AS_PARAMETERS(type, name) MBK_GRID_CONSTANT type name
+#define MBK_BY_FIELD(type, name) MBK_GRID_CONSTANT type name
 #define MBK_PARAMETERS(type, name, ...) __VA_ARGS__
 #define MBK_JOIN(type, name, ...) const type name = {__VA_ARGS__};
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]

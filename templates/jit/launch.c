@@ -68,8 +68,8 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
 }
 
 /* Launches `grid` blocks of `threads`, or nothing if `grid` is 0. `arguments` is the kernel's
- * struct; `bytes` its size if the kernel is declared with MBK_AS_PARAMETERS, otherwise 0. `how`
- * is a MBI_LAUNCH value. */
+ * struct; `bytes` its size if the kernel is declared with MBK_BY_FIELD, otherwise 0. `how` is a
+ * MBI_LAUNCH value. */
 MBI_INTERNAL merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                                   const char *name, int64_t grid, int threads,
                                                   unsigned shared_bytes, void *stream,

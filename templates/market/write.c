@@ -122,7 +122,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
     if (view->format == MERBIT_COO) {
       row = mbi_index_at(view->row_ind, view->index_type, i) - view->base;
     } else {
-      while (mbi_index_at(view->row_ptr, view->offset_type, row + 1) - view->base <= i) {
+      while (mbi_row_start(view, row + 1) <= i) {
         row++;
       }
     }

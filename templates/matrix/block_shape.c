@@ -84,7 +84,7 @@ static void mbi_shape_task(void *argument, int candidate) {
     const int64_t end = mbi_shape_window(csr, search->windows, w, height, &first, &last);
     blocks += mbi_blocks_count(csr, height, shape.block_cols, first, last, &more);
     inside += more;
-    entries += mbi_block_start(csr, end) - mbi_block_start(csr, first * height);
+    entries += mbi_row_start(csr, end) - mbi_row_start(csr, first * height);
     rows += end - first * height;
   }
   search->bytes[candidate] = entries == 0

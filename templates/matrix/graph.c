@@ -87,9 +87,9 @@ static void mbi_graph_count_task(void *argument, int task) {
   int64_t v = mbi_share_rows(csr, graph->tasks, task), k;
   const int64_t last = mbi_share_rows(csr, graph->tasks, task + 1);
   for (; v < last; v++) {
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, v + 1) - csr->base;
+    const int64_t end = mbi_row_start(csr, v + 1);
     int64_t own = 0;
-    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, v) - csr->base; k < end; k++) {
+    for (k = mbi_row_start(csr, v); k < end; k++) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
         own++;
@@ -107,8 +107,8 @@ static void mbi_graph_scatter_task(void *argument, int task) {
   int64_t v = mbi_share_rows(csr, graph->tasks, task), k;
   const int64_t last = mbi_share_rows(csr, graph->tasks, task + 1);
   for (; v < last; v++) {
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, v + 1) - csr->base;
-    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, v) - csr->base; k < end; k++) {
+    const int64_t end = mbi_row_start(csr, v + 1);
+    for (k = mbi_row_start(csr, v); k < end; k++) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
         graph->columns[__atomic_sub_fetch(&graph->starts[v], 1, __ATOMIC_RELAXED)] =
@@ -154,11 +154,7 @@ static void mbi_graph_sort_task(void *argument, int task) {
   for (; v < last; v++) {
     int32_t *row = graph->columns + graph->starts[v], count = 0;
     const int64_t length = graph->starts[v + 1] - graph->starts[v];
-    if (length <= MBI_SHORT_ROW) {
-      mbi_row_insertion_f32(row, NULL, length);
-    } else {
-      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->scratch + before, NULL);
-    }
+    mbi_row_sort(row, NULL, 0, length, graph->rows, graph->scratch + before, NULL);
     for (k = 0; k < length; k++) {
       if (count == 0 || row[k] != row[count - 1]) {
         row[count++] = row[k];

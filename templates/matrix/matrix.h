@@ -41,7 +41,8 @@ typedef struct mbi_build {
   int32_t *col_ind;
   void *values;
   int tasks;
-  void *cursors; /* per task and row: where the next entry goes; 32 bits if these suffice */
+  void *cursors; /* per task and row: where the next entry goes */
+  merbit_index_type cursor_type;
   void *scratch; /* of the radix sort: values, then columns */
   int32_t *scratch_columns;
   int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row that is out of order */
@@ -128,12 +129,7 @@ typedef struct mbi_strip { /* the rows of one block row during a walk */
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
 
-/* Sorts a row by columns. The two scratch arrays are as long as the row: matrix/row_sort.c. */
-typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
-                               int32_t *scratch_columns, void *scratch_values);
-
 #ifdef MBI_SEPARATE
-extern const mbi_row_sorter mbi_row_sorts[];
 /* matrix/types.c */
 extern const char *const mbi_type_names[];
 MBI_INTERNAL int mbi_type_known(merbit_type type);
@@ -151,6 +147,9 @@ MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view);
 MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view);
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i);
 MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index);
+MBI_INTERNAL void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place,
+                                 size_t size);
+MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row);
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task);
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count);
 MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry);
@@ -186,17 +185,12 @@ MBI_INTERNAL merbit_status mbi_view_to_host(merbit_context *context, const merbi
 MBI_INTERNAL void mbi_view_from_host(merbit_context *context, const merbit_view *view,
                                      merbit_view *host);
 /* matrix/row_sort.c */
-MBI_INTERNAL void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length);
-MBI_INTERNAL void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-                                    int64_t cols, int32_t *scratch_columns,
-                                    float *scratch_values);
+MBI_INTERNAL void mbi_row_sort(int32_t *columns, void *values, size_t size, int64_t length,
+                               int64_t cols, int32_t *scratch_columns, void *scratch_values);
 /* matrix/build.c */
-MBI_INTERNAL void mbi_build_count_i32(void *argument, int task);
-MBI_INTERNAL void mbi_build_place_i32(mbi_build *build);
-MBI_INTERNAL void mbi_build_scatter_i32(void *argument, int task);
-MBI_INTERNAL void mbi_build_count_i64(void *argument, int task);
-MBI_INTERNAL void mbi_build_place_i64(mbi_build *build);
-MBI_INTERNAL void mbi_build_scatter_i64(void *argument, int task);
+MBI_INTERNAL void mbi_build_count_task(void *argument, int task);
+MBI_INTERNAL void mbi_build_place(mbi_build *build);
+MBI_INTERNAL void mbi_build_scatter_task(void *argument, int task);
 MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build);
 MBI_INTERNAL int mbi_row_order(const int32_t *columns, int64_t length);
 MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build);
@@ -205,7 +199,6 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build);
 MBI_INTERNAL int mbi_block_inside(int64_t count, int size, int64_t block);
 MBI_INTERNAL int mbi_block_row_stride(const merbit_view *bsr);
 MBI_INTERNAL int mbi_block_column_stride(const merbit_view *bsr);
-MBI_INTERNAL int64_t mbi_block_start(const merbit_view *bsr, int64_t block_row);
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
                                              merbit_view *csr);
 /* matrix/blocks.c */

@@ -33,6 +33,36 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
   }
 }
 
+/* Copies value number `place` to value number `at`. 0 bytes: there are no values. */
+MBI_INTERNAL void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place,
+                                 size_t size) {
+  char *target;
+  const char *source;
+  if (size == 0) {
+    return;
+  }
+  target = (char *)to + (size_t)at * size;
+  source = (const char *)from + (size_t)place * size;
+  switch (size) { /* each memcpy is a move */
+  case sizeof(uint16_t):
+    memcpy(target, source, sizeof(uint16_t));
+    break;
+  case sizeof(float):
+    memcpy(target, source, sizeof(float));
+    break;
+  case sizeof(double):
+    memcpy(target, source, sizeof(double));
+    break;
+  default:
+    memcpy(target, source, sizeof(mbi_c128));
+  }
+}
+
+/* Returns the number of entries before a row, or of blocks before a block row. */
+MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row) {
+  return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
+}
+
 /* Returns the first item of `task` if `count` items are divided among `tasks` evenly and in
  * order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
@@ -51,7 +81,7 @@ MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   int64_t low = 0, high = csr->rows - 1;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
-    if (mbi_index_at(csr->row_ptr, csr->offset_type, middle + 1) - csr->base <= entry) {
+    if (mbi_row_start(csr, middle + 1) <= entry) {
       low = middle + 1;
     } else {
       high = middle;

@@ -50,7 +50,7 @@ MBI_INTERNAL int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t
   if (view->format == MERBIT_COO) {
     return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
   }
-  while (mbi_index_at(view->row_ptr, view->offset_type, row + 1) - view->base <= entry) {
+  while (mbi_row_start(view, row + 1) <= entry) {
     row++;
   }
   return row;

@@ -21,7 +21,7 @@ BANNER = re.compile(r"\s*(/\*|//) ?-{4}")
 WHOLE_BANNER = re.compile(r"(/\* ---- \S.* -{3,} \*/|// ---- \S.* -{3,})$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 KERNEL = re.compile(r"^MBK_KERNEL\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\([^)]*\))?\s+(\w+)\(([^)]*)\)", re.M)
-PARAMETER = re.compile(r"((?:MBK_GRID_CONSTANT|const) mbk_\w+_arguments \w+|MBK_AS_PARAMETERS\(mbk_\w+_arguments, \w+\)?)$")
+PARAMETER = re.compile(r"((?:MBK_GRID_CONSTANT|const) mbk_\w+_arguments \w+|MBK_BY_FIELD\(mbk_\w+_arguments, \w+\)?)$")
 JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}")
 
 

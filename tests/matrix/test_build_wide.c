@@ -12,16 +12,13 @@
 /* Does what mbi_build_bucket does, with cursors of either width and a given number of tasks. */
 static void bucket(mbi_build *build, int wide, int tasks) {
   build->tasks = tasks;
+  build->cursor_type = wide ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   assert_int_equal(mbi_allocate_array(build->context, build->to.rows * tasks, wide ? 8 : 4,
                                       "cursors", &build->cursors),
                    MERBIT_OK);
-  mbi_parallel(build->context, tasks, wide ? mbi_build_count_i64 : mbi_build_count_i32, build);
-  if (wide) {
-    mbi_build_place_i64(build);
-  } else {
-    mbi_build_place_i32(build);
-  }
-  mbi_parallel(build->context, tasks, wide ? mbi_build_scatter_i64 : mbi_build_scatter_i32, build);
+  mbi_parallel(build->context, tasks, mbi_build_count_task, build);
+  mbi_build_place(build);
+  mbi_parallel(build->context, tasks, mbi_build_scatter_task, build);
   mbi_release(build->context, build->cursors);
 }
 

@@ -125,8 +125,9 @@ static void starts_beyond_32_bits(void **state) {
   build->to.rows = 3;
   build->tasks = 2;
   build->cursors = counts;
+  build->cursor_type = MERBIT_INDEX_64;
   build->row_ptr = row_ptr;
-  mbi_build_place_i64(build);
+  mbi_build_place(build);
   for (i = 0; i < 6; i++) {
     assert_true(counts[i] == starts[i]);
   }

@@ -89,7 +89,7 @@ MUTATIONS = [
      "a row of several chunks has only its last ones", BLOCKS),
     ("mbi_block_cut", "<= chunk_index[i]) {", "< chunk_index[i]) {", "rows without blocks go to the wrong chunk",
      BLOCKS),
-    ("mbi_block_chunk_*", "row < stop_row && mbi_block_start(bsr, row) < at", "row < stop_row && 0",
+    ("mbi_block_chunk_*", "row < stop_row && mbi_row_start(bsr, row) < at", "row < stop_row && 0",
      "a row's last chunk commits without the ones before", BLOCKS),
     ("mbi_study_next", "walk->shared ? walk->slots++ : -1;", "-1;", "pieces of a row overwrite each other",
      "spmv_study_block_study"),

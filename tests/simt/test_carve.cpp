@@ -161,7 +161,7 @@ static void check_blocks(const carve_bed &b, const mbi_bsr &bsr, const simt_arra
     simt_run(b.f.offsets, b.run(), {(unsigned)chunks, 256, 8 * 8}, counts.get(), sums.get(),
              (mbk_u64)b.block_rows, (mbk_u32)(to->width == 8), to->get());
     for (uint64_t row = 0; row <= b.block_rows; row++) {
-      assert_true((int64_t)to->load(row) == mbi_block_start(&bsr.view, (int64_t)row));
+      assert_true((int64_t)to->load(row) == mbi_row_start(&bsr.view, (int64_t)row));
     }
   }
   b.fill(b.seed % 3 ? narrow : large, columns.get(), bsr.mask_words > 0 ? masks.get() : nullptr,

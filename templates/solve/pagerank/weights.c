@@ -72,8 +72,8 @@ static void mbi_weights_rows_task(void *argument, int task) {
   const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
   int64_t row = mbi_share_rows(graph, w->tasks, task);
   for (; row < last; row++) {
-    int64_t k = mbi_index_at(graph->row_ptr, graph->offset_type, row) - graph->base;
-    const int64_t end = mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base;
+    int64_t k = mbi_row_start(graph, row);
+    const int64_t end = mbi_row_start(graph, row + 1);
     double sum = graph->values == NULL ? (double)(end - k) : 0;
     for (; k < end && graph->values != NULL; k++) {
       sum += mbi_weights_at(graph, k);
@@ -140,7 +140,7 @@ static void mbi_weights_scale_task(void *argument, int task) {
       row = mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base;
     }
     while (graph->format == MERBIT_CSR &&
-           mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base <= k) {
+           mbi_row_start(graph, row + 1) <= k) {
       row++;
     }
     value = ldexp(mbi_weights_at(graph, k), -mbi_weights_power(w->sums[row]));

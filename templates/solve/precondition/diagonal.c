@@ -28,7 +28,7 @@ static void mbi_setup_rows(void *argument, int task) {
   double most = 0;
   int64_t row, k;
   for (row = first; row < last; row++) {
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    const int64_t end = mbi_row_start(csr, row + 1);
     const int64_t block = e->width > 0 ? row - row % e->width : 0;
     double *entries = e->blocks != NULL ? e->blocks + row * e->width : NULL;
     double sum = 0;
@@ -36,7 +36,7 @@ static void mbi_setup_rows(void *argument, int task) {
     for (j = 0; j < e->width; j++) {
       entries[j] = 0;
     }
-    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
+    for (k = mbi_row_start(csr, row); k < end; k++) {
       const double value = mbi_setup_value(csr, k);
       sum += fabs(value);
       if (entries != NULL) {

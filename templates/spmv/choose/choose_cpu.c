@@ -50,11 +50,11 @@ static int mbi_choose_blocked(const merbit_view *csr, int block) {
     return 0;
   }
   for (row = 0; row < csr->rows; row++) {
-    const int64_t start = mbi_sorted_start(csr, row), end = mbi_sorted_start(csr, row + 1);
+    const int64_t start = mbi_row_start(csr, row), end = mbi_row_start(csr, row + 1);
     const int64_t first = row - row % block;
-    const int64_t like = mbi_sorted_start(csr, first);
+    const int64_t like = mbi_row_start(csr, first);
     if (row == first ? !mbi_choose_row_blocked(col_ind + start, end - start, csr->base, block)
-                     : end - start != mbi_sorted_start(csr, first + 1) - like ||
+                     : end - start != mbi_row_start(csr, first + 1) - like ||
                            memcmp(col_ind + like, col_ind + start,
                                   (size_t)(end - start) * sizeof *col_ind) != 0) {
       return 0;

@@ -21,10 +21,6 @@ typedef struct mbi_sorted_build {
   int *differ; /* per task: 1 if one of its values differs from the first of all */
 } mbi_sorted_build;
 
-MBI_INTERNAL int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
-  return mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
-}
-
 static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
@@ -44,12 +40,12 @@ static void mbi_sorted_cut(merbit_plan *plan) {
     share->last = to.row;
     share->carry_end = to.entry;
     if (from.row < to.row) {
-      if (mbi_sorted_start(csr, from.row) < from.entry) {
+      if (mbi_row_start(csr, from.row) < from.entry) {
         share->head_row = from.row;
         share->row++;
-        share->head_end = mbi_sorted_start(csr, share->row);
+        share->head_end = mbi_row_start(csr, share->row);
       }
-      share->carry = mbi_sorted_start(csr, to.row);
+      share->carry = mbi_row_start(csr, to.row);
     }
     share->windows = mbi_sorted_windows(share);
     from = to;
@@ -63,10 +59,10 @@ static int mbi_sorted_bucket(int64_t length) {
 /* Counts the rows of a window by length. The last count is that of all long rows. */
 static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
                              int64_t *counts) {
-  int64_t start = mbi_sorted_start(csr, row);
+  int64_t start = mbi_row_start(csr, row);
   memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
   for (; row < last; row++) {
-    const int64_t end = mbi_sorted_start(csr, row + 1);
+    const int64_t end = mbi_row_start(csr, row + 1);
     counts[mbi_sorted_bucket(end - start)]++;
     start = end;
   }
@@ -132,8 +128,8 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
     place += counts[length];
   }
   for (row = window->row; row < last; row++) {
-    const int64_t start = mbi_sorted_start(csr, row);
-    id[places[mbi_sorted_bucket(mbi_sorted_start(csr, row + 1) - start)]++] =
+    const int64_t start = mbi_row_start(csr, row);
+    id[places[mbi_sorted_bucket(mbi_row_start(csr, row + 1) - start)]++] =
         (uint16_t)(row - window->row);
   }
   for (length = 0; length < MBI_SORTED_LONG; length++) {
@@ -145,8 +141,8 @@ static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window
   }
   entry = window->entry;
   for (row = 0; row < last - window->row; row++) {
-    const int64_t start = mbi_sorted_start(csr, window->row + id[row]);
-    const int64_t end = mbi_sorted_start(csr, window->row + id[row] + 1);
+    const int64_t start = mbi_row_start(csr, window->row + id[row]);
+    const int64_t end = mbi_row_start(csr, window->row + id[row] + 1);
     mbi_sorted_columns(csr, start, end, sorted->col_ind + entry);
     entry += end - start;
     if (end - start >= MBI_SORTED_LONG) {
@@ -176,8 +172,8 @@ static void mbi_sorted_values(void *argument, int task) {
     char *next = to + (size_t)w->entry * size;
     for (i = w->row; i < last; i++) {
       const int64_t row = w->row + sorted->row_id[i];
-      const int64_t start = mbi_sorted_start(&plan->csr, row);
-      const size_t bytes = (size_t)(mbi_sorted_start(&plan->csr, row + 1) - start) * size;
+      const int64_t start = mbi_row_start(&plan->csr, row);
+      const size_t bytes = (size_t)(mbi_row_start(&plan->csr, row + 1) - start) * size;
       memcpy(next, from + (size_t)start * size, bytes);
       next += bytes;
     }
@@ -198,7 +194,7 @@ static void mbi_sorted_fill(void *argument, int task) {
   mbi_sorted_columns(csr, share->head, share->head_end, sorted->col_ind + share->head);
   for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW, window++) {
     window->row = row;
-    window->entry = mbi_sorted_start(csr, row);
+    window->entry = mbi_row_start(csr, row);
     window->run = run;
     window->runs = mbi_sorted_window_fill(plan, window, mbi_sorted_window_end(share, row));
     run += window->runs;

@@ -54,8 +54,8 @@ MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-/* Launches the first kernel of a product, which is declared with MBK_AS_PARAMETERS. `bytes` is
- * the size of its struct of arguments. */
+/* Launches the first kernel of a product. `bytes` is the size of its struct of arguments if it
+ * is declared with MBK_BY_FIELD, otherwise 0. */
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
                                            void *stream, const void *arguments, size_t bytes) {

@@ -138,11 +138,11 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
 
-/* The functions of a method on CUDA. */
+/* The functions of a method on CUDA. Those whose comments say so may be NULL. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
-  /* Builds the method's form of plan->device. The CUDA context is current, here and in all
-   * others. On failure the caller runs `destroy`. */
+  /* Builds the method's form of plan->device, and sets plan->program and plan->stream_bytes. The
+   * CUDA context is current, here and in all others. On failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   /* Returns the bytes of scratch that a product needs. */
@@ -150,12 +150,13 @@ typedef struct mbi_cuda_method {
   /* Enqueues y = alpha A x + beta y. */
   merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
+  /* Sets what is particular to the method: block_threads, tiles and the like. */
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
   /* Writes the method's part of the plan's description. */
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
   /* Takes over new plan->device.values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* The forms of values that pay: MBI_FORMS_...; 0: general values only. */
+  /* The forms of values that pay: MBI_FORMS_...; 0: general values and patterns only. */
   uint32_t forms;
   /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
    * suit the method. NULL: AUTO never takes it. */

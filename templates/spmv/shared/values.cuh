@@ -65,7 +65,7 @@ MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u
 #if MBK_STORED == 6
 // Writes x times the values of its columns, rounded as in any product. Launch: any grid of 256
 // threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_AS_PARAMETERS(mbk_values_scale_arguments, a)) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_BY_FIELD(mbk_values_scale_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   mbk_await();

@@ -50,8 +50,8 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   const int64_t last = mbi_share_rows(csr, inspection->tasks, task + 1);
   int unsorted = 0;
   for (; row < last && !unsorted; row++) {
-    const int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    const int64_t k = mbi_row_start(csr, row);
+    const int64_t end = mbi_row_start(csr, row + 1);
     unsorted = mbi_row_order(col_ind + k, end - k) < 0;
   }
   inspection->unsorted[task] = unsorted;

@@ -62,7 +62,7 @@ MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {
 #define MBK_TAKEN (MBK_ROWS * (32 / MBK_LANES))
 
 // Sets the row counter to zero. Launch: one thread, before each product.
-MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(MBK_AS_PARAMETERS(mbk_loop_reset_arguments, a)) {
+MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(MBK_BY_FIELD(mbk_loop_reset_arguments, a)) {
   mbk_release();
   mbk_await(); // a previous product may still count
   *a.counter = 0;
@@ -85,7 +85,7 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
 // Computes y = alpha A x + beta y by the warp loop. Launch: any number of blocks, after
 // mbk_loop_reset.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
-    mbk_loop_product(MBK_AS_PARAMETERS(mbk_loop_product_arguments, a)) {
+    mbk_loop_product(MBK_BY_FIELD(mbk_loop_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();
@@ -240,7 +240,7 @@ MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
 // Computes y = alpha A x + beta y by tiles of columns. No thread leaves before the last
 // barrier. Launch: as mbk_tiled_cut. Shared: MBK_VECTOR[MBK_WIDTH].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
-    mbk_tiled_product(MBK_AS_PARAMETERS(mbk_tiled_product_arguments, a)) {
+    mbk_tiled_product(MBK_BY_FIELD(mbk_tiled_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

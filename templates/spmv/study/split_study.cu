@@ -91,7 +91,7 @@ MBK_DEVICE mbk_split_chunk mbk_split_take(mbk_u64 chunk, mbk_u64 rows, mbk_u64 n
 
 // Writes chunk_row, where each chunk begins. Launch: a thread per chunk and one more.
 MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
-    mbk_split_cut(MBK_AS_PARAMETERS(mbk_split_cut_arguments, a)) {
+    mbk_split_cut(MBK_BY_FIELD(mbk_split_cut_arguments, a)) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
   const mbk_u64 begin = chunk > a.chunks    ? 0
@@ -289,7 +289,7 @@ MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w
 // ends are stored after the products: a chunk has at most MBK_SLOTS + 1 of both together, and
 // an end is no longer than a product.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
-    mbk_split_product(MBK_AS_PARAMETERS(mbk_split_product_arguments, a)) {
+    mbk_split_product(MBK_BY_FIELD(mbk_split_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const product = (MBK_COMPUTE *)shared;

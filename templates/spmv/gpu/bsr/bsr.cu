@@ -136,7 +136,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
 
 // Computes the product; mbk_bsr_fixup follows. Launch: one warp per strip of a tile.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_bsr_product(MBK_AS_PARAMETERS(mbk_bsr_product_arguments, a)) {
+    mbk_bsr_product(MBK_BY_FIELD(mbk_bsr_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE

@@ -43,7 +43,7 @@ MBI_INTERNAL uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uin
 MBI_INTERNAL uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
   const merbit_view *from = b->from;
   const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
-  return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
+  return (uint64_t)(mbi_row_start(from, last));
 }
 
 /* Returns the first strip of a task. Tasks have about equal numbers of entries and rows. */

@@ -254,7 +254,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
 // read four blocks ahead, also beyond the task's end: both end with four empty blocks, and
 // MBK_AHEAD bytes follow the data. Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_cb_product(MBK_AS_PARAMETERS(mbk_cb_product_arguments, a)) {
+    mbk_cb_product(MBK_BY_FIELD(mbk_cb_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;

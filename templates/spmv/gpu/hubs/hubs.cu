@@ -64,7 +64,7 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 // Computes the product for beta = 0; mbk_scan_fixup follows. Launch: at most as many blocks as
 // are resident at once. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_hubs_product(MBK_AS_PARAMETERS(mbk_hubs_product_arguments, a)) {
+    mbk_hubs_product(MBK_BY_FIELD(mbk_hubs_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
@@ -79,7 +79,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Computes the product for any beta. Launch: as mbk_hubs_product. Shared: MBK_VECTOR[MBK_TABLE
 // + MBK_HUBS + MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_hubs_sum(MBK_AS_PARAMETERS(mbk_hubs_product_arguments, a)) {
+    mbk_hubs_sum(MBK_BY_FIELD(mbk_hubs_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();

@@ -8,7 +8,7 @@
 
 #if MBK_COLUMNS
 // Copies X to rows of MBK_WIDTH elements; padding is zero. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_AS_PARAMETERS(mbk_many_collect_arguments, a)) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_BY_FIELD(mbk_many_collect_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   mbk_await();
@@ -32,7 +32,7 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_AS_PARAMETERS(mbk_many_collect_a
 
 // Writes all rows of Y, column by column, from the copy by rows. Launch: any grid of 256
 // threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_AS_PARAMETERS(mbk_many_spread_arguments, a)) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_BY_FIELD(mbk_many_spread_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   mbk_release();

@@ -150,7 +150,7 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 // and mbk_many_spread follows too. Launch: one warp per tile. Shared: MBK_STAGE_BYTES +
 // MBK_HELD_BYTES per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
-    mbk_many_product(MBK_AS_PARAMETERS(mbk_many_product_arguments, a)) {
+    mbk_many_product(MBK_BY_FIELD(mbk_many_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
@@ -162,7 +162,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 // Computes the product for X and Y whose rows start at any element. Launch and shared memory:
 // as mbk_many_product.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
-    mbk_many_loose(MBK_AS_PARAMETERS(mbk_many_product_arguments, a)) {
+    mbk_many_loose(MBK_BY_FIELD(mbk_many_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;

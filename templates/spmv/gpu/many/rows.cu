@@ -113,7 +113,7 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 // Computes the product. With MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
 // follows. Launch: one team per row. Shared: MBK_STAGED columns and values per warp.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
-    mbk_rows_many(MBK_AS_PARAMETERS(mbk_rows_many_arguments, a)) {
+    mbk_rows_many(MBK_BY_FIELD(mbk_rows_many_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;
@@ -125,7 +125,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
 // Computes the product for X and Y whose rows start at any element. Launch and shared memory:
 // as mbk_rows_many.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
-    mbk_rows_loose(MBK_AS_PARAMETERS(mbk_rows_many_arguments, a)) {
+    mbk_rows_loose(MBK_BY_FIELD(mbk_rows_many_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_SCALARS_LOAD;

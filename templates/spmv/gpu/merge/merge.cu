@@ -132,7 +132,7 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 // Writes chunk_row, where each chunk begins, as mbk_merge_begin returns it. Launch: one thread
 // per chunk, and one more.
 MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
-    mbk_merge_cut(MBK_AS_PARAMETERS(mbk_merge_cut_arguments, a)) {
+    mbk_merge_cut(MBK_BY_FIELD(mbk_merge_cut_arguments, a)) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
   const mbk_u64 begin =
@@ -147,7 +147,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
 // one block per MBK_ROUNDS chunks. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS],
 // mbk_u32[MBK_WARPS + 2].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_merge_product(MBK_AS_PARAMETERS(mbk_merge_product_arguments, a)) {
+    mbk_merge_product(MBK_BY_FIELD(mbk_merge_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();
@@ -161,7 +161,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Computes the product for any beta. Launch: as mbk_merge_product. Shared: also
 // MBK_VECTOR[MBK_THREADS + MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_merge_sum(MBK_AS_PARAMETERS(mbk_merge_product_arguments, a)) {
+    mbk_merge_sum(MBK_BY_FIELD(mbk_merge_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();

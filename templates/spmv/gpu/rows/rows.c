@@ -134,7 +134,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
-                         mbi_value_shared(plan), stream, &arguments, sizeof arguments);
+                         mbi_value_shared(plan), stream, &arguments, 0);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */

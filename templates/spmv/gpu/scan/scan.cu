@@ -76,7 +76,7 @@ MBK_DEVICE void mbk_scan_run_dots(const mbk_u32 *row_ends, const mbk_u32 *tile_r
 // Computes the product for beta = 0; mbk_scan_fixup follows. Launch: one warp per tile. Shared:
 // MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_product(MBK_AS_PARAMETERS(mbk_scan_product_arguments, a)) {
+    mbk_scan_product(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   mbk_release();
   MBK_STOP_HERE
@@ -93,6 +93,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Blocks per multiprocessor of the kernel that reads the old y. It needs more registers, and
 // would spill with scalars on the device, with empty rows, or with accumulators of 8 bytes.
+// Products with a stop flag never launch it.
 #define MBK_SUM_BLOCKS                                                                         \
   (MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 ||                  \
                       MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                                    \
@@ -102,7 +103,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Computes the product for any beta. Launch: as mbk_scan_product. Shared:
 // MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
-    mbk_scan_sum(MBK_AS_PARAMETERS(mbk_scan_product_arguments, a)) {
+    mbk_scan_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
   mbk_release();

@@ -98,7 +98,7 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 // 32 two-byte codes; a slice with four-byte columns takes two of them per column. Launch: one
 // warp per slice. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_sliced_product(MBK_AS_PARAMETERS(mbk_sliced_product_arguments, a)) {
+    mbk_sliced_product(MBK_BY_FIELD(mbk_sliced_product_arguments, a)) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();

@@ -19,7 +19,7 @@
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
 #define MBK_GRID_CONSTANT const
-#define MBK_AS_PARAMETERS(type, name) const type name
+#define MBK_BY_FIELD(type, name) const type name
 // The fields as separate parameters: the fake driver passes the struct, and sees by its type that
 // the host must give a buffer.
 template <class T> struct mbk_parameters {

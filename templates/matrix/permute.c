@@ -3,49 +3,48 @@
 
 /* P A P': reorders the rows and columns of a square CSR. */
 
-{% for t in stored_types %}
-static void mbi_gather_{{ t.suffix }}(void *to, const void *from, const void *places,
-                                      merbit_index_type place_type, int64_t first,
-                                      int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    (({{ t.c }} *)to)[i] = ((const {{ t.c }} *)from)[mbi_index_at(places, place_type, i)];
+/* Runs `loop` with the size of a value as a constant. */
+#define MBI_BY_SIZE(size, loop)                                                                \
+  switch (size) {                                                                              \
+  case sizeof(uint16_t):                                                                       \
+    loop(sizeof(uint16_t));                                                                    \
+    break;                                                                                     \
+  case sizeof(float):                                                                          \
+    loop(sizeof(float));                                                                       \
+    break;                                                                                     \
+  case sizeof(double):                                                                         \
+    loop(sizeof(double));                                                                      \
+    break;                                                                                     \
+  default:                                                                                     \
+    loop(sizeof(mbi_c128));                                                                    \
   }
-}
-
-static void mbi_scatter_{{ t.suffix }}(void *to, const void *from, const void *places,
-                                       merbit_index_type place_type, int64_t first,
-                                       int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    (({{ t.c }} *)to)[mbi_index_at(places, place_type, i)] = ((const {{ t.c }} *)from)[i];
+#define MBI_GATHER(size)                                                                       \
+  for (i = first; i < last; i++) {                                                             \
+    memcpy(target + (size_t)i * size,                                                          \
+           source + (size_t)mbi_index_at(places, place_type, i) * size, size);                 \
   }
-}
-
-{% endfor %}
-typedef void (*mbi_mover)(void *to, const void *from, const void *places,
-                          merbit_index_type place_type, int64_t first, int64_t last);
+#define MBI_SCATTER(size)                                                                      \
+  for (i = first; i < last; i++) {                                                             \
+    memcpy(target + (size_t)mbi_index_at(places, place_type, i) * size,                        \
+           source + (size_t)i * size, size);                                                   \
+  }
 
 /* Sets to[i] = from[places[i]] for i in [first, last). */
 MBI_INTERNAL void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
-                       merbit_index_type place_type, int64_t first, int64_t last) {
-  static const mbi_mover movers[] = {
-{% for t in value_types %}
-      mbi_gather_{{ t.stored }},
-{% endfor %}
-  };
-  movers[type](to, from, places, place_type, first, last);
+                             merbit_index_type place_type, int64_t first, int64_t last) {
+  char *target = (char *)to;
+  const char *source = (const char *)from;
+  int64_t i;
+  MBI_BY_SIZE(mbi_type_size(type), MBI_GATHER)
 }
 
 /* Sets to[places[i]] = from[i] for i in [first, last). */
 MBI_INTERNAL void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
-                        merbit_index_type place_type, int64_t first, int64_t last) {
-  static const mbi_mover movers[] = {
-{% for t in value_types %}
-      mbi_scatter_{{ t.stored }},
-{% endfor %}
-  };
-  movers[type](to, from, places, place_type, first, last);
+                              merbit_index_type place_type, int64_t first, int64_t last) {
+  char *target = (char *)to;
+  const char *source = (const char *)from;
+  int64_t i;
+  MBI_BY_SIZE(mbi_type_size(type), MBI_SCATTER)
 }
 
 /* ---- Bandwidth --------------------------------------------------------------------------- */
@@ -57,8 +56,8 @@ static void mbi_bandwidth_task(void *argument, int task) {
   int64_t row = mbi_share_rows(csr, p->tasks, task), widest = 0, k;
   const int64_t last = mbi_share_rows(csr, p->tasks, task + 1);
   for (; row < last; row++) {
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
-    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
+    const int64_t end = mbi_row_start(csr, row + 1);
+    for (k = mbi_row_start(csr, row); k < end; k++) {
       const int64_t off = col_ind[k] - csr->base - row;
       widest = off > widest ? off : -off > widest ? -off : widest;
     }
@@ -83,7 +82,7 @@ MBI_INTERNAL int64_t mbi_bandwidth(merbit_context *context, const merbit_view *c
 /* ---- Rows -------------------------------------------------------------------------------- */
 
 static int64_t mbi_permute_start(const mbi_permute *p, int64_t row) {
-  return mbi_index_at(p->from->row_ptr, p->from->offset_type, row) - p->from->base;
+  return mbi_row_start(p->from, row);
 }
 
 /* Writes row lengths, each at the next row's place among the offsets, and the inverse of the
@@ -221,8 +220,8 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
  * order. *places is an allocation with the original place of each entry, of the matrix's
  * offset_type; NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
-                                        const int32_t *order, merbit_matrix **matrix,
-                                        void **places) {
+                                              const int32_t *order, merbit_matrix **matrix,
+                                              void **places) {
   mbi_permute p;
   merbit_status status;
   memset(&p, 0, sizeof p);

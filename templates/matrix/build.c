@@ -8,21 +8,6 @@ static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
   return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
 }
 
-static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entry) {
-  if (build->values == NULL) {
-    return;
-  }
-  if (build->to.value_type == MERBIT_F64) {
-    ((double *)build->values)[at] = ((const double *)build->from->values)[entry];
-  } else if (build->to.value_type == MERBIT_F32) {
-    ((float *)build->values)[at] = ((const float *)build->from->values)[entry];
-  } else {
-    const size_t size = mbi_type_size(build->to.value_type);
-    memcpy((char *)build->values + (size_t)at * size,
-           (const char *)build->from->values + (size_t)entry * size, size);
-  }
-}
-
 /* ---- Step 1: group by row ---------------------------------------------------------------- */
 
 /* Sets the row offsets of a COO whose rows ascend. Returns 0 at the first row that does not. */
@@ -58,86 +43,91 @@ static void mbi_build_copy_task(void *argument, int task) {
            (size_t)(last - first) * size);
   }
 }
-{% for o in offset_types %}
-MBI_INTERNAL void mbi_build_count_{{ o.suffix }}(void *argument, int task) {
+
+/* Returns the cursors of a task, one per row. */
+static void *mbi_build_cursors(const mbi_build *build, int task) {
+  const size_t before = (size_t)task * (size_t)build->to.rows;
+  return (char *)build->cursors + before * mbi_index_bytes(build->cursor_type);
+}
+
+/* Returns a row's cursor and moves it on. */
+static int64_t mbi_build_next(const mbi_build *build, void *cursors, int64_t row) {
+  const int64_t at = mbi_index_at(cursors, build->cursor_type, row);
+  mbi_index_set(cursors, build->cursor_type, row, at + 1);
+  return at;
+}
+
+MBI_INTERNAL void mbi_build_count_task(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
-  {{ o.c }} *cursors = ({{ o.c }} *)build->cursors + task * build->to.rows;
-  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
-  for (i = 0; i < build->to.rows; i++) {
-    cursors[i] = 0;
-  }
+  void *cursors = mbi_build_cursors(build, task);
+  const int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1);
+  int64_t i;
+  memset(cursors, 0, (size_t)build->to.rows * mbi_index_bytes(build->cursor_type));
   for (i = mbi_share(build->to.nnz, build->tasks, task); i < last; i++) {
-    cursors[mbi_build_row(build, i)]++;
+    (void)mbi_build_next(build, cursors, mbi_build_row(build, i));
   }
 }
 
 /* Turns counts into starts, row by row, and within a row task by task, so that the sort is
  * stable. */
-MBI_INTERNAL void mbi_build_place_{{ o.suffix }}(mbi_build *build) {
-  {{ o.c }} *cursors = ({{ o.c }} *)build->cursors;
-  int64_t rows = build->to.rows, row;
-  {{ o.c }} at = 0;
+MBI_INTERNAL void mbi_build_place(mbi_build *build) {
+  const int64_t rows = build->to.rows;
+  int64_t row, at = 0;
   int task;
   for (row = 0; row < rows; row++) {
     build->row_ptr[row] = at;
     for (task = 0; task < build->tasks; task++) {
-      {{ o.c }} count = cursors[task * rows + row];
-      cursors[task * rows + row] = at;
+      const int64_t count = mbi_index_at(build->cursors, build->cursor_type, task * rows + row);
+      mbi_index_set(build->cursors, build->cursor_type, task * rows + row, at);
       at += count;
     }
   }
   build->row_ptr[rows] = at;
 }
 
-MBI_INTERNAL void mbi_build_scatter_{{ o.suffix }}(void *argument, int task) {
+MBI_INTERNAL void mbi_build_scatter_task(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
   const merbit_view *from = build->from;
-  {{ o.c }} *cursors = ({{ o.c }} *)build->cursors + task * build->to.rows;
+  const size_t size = build->values != NULL ? mbi_type_size(build->to.value_type) : 0;
+  void *cursors = mbi_build_cursors(build, task);
   int64_t i = mbi_share(build->to.nnz, build->tasks, task);
   int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1);
   int64_t column = 0, column_end = 0;
   if (build->walk && i < last) {
     column = mbi_row_of(from, i);
-    column_end = mbi_index_at(from->row_ptr, from->offset_type, column + 1) - from->base;
+    column_end = mbi_row_start(from, column + 1);
   }
   for (; i < last; i++) {
-    int64_t at = cursors[mbi_build_row(build, i)]++;
+    const int64_t at = mbi_build_next(build, cursors, mbi_build_row(build, i));
     if (!build->walk) {
       column = mbi_index_at(build->minor, from->index_type, i) - from->base;
     }
     while (build->walk && i >= column_end) {
       column++;
-      column_end = mbi_index_at(from->row_ptr, from->offset_type, column + 1) - from->base;
+      column_end = mbi_row_start(from, column + 1);
     }
     build->col_ind[at] = (int32_t)column;
-    mbi_build_put_value(build, at, i);
+    mbi_value_copy(build->values, at, from->values, i, size);
     if (build->places != NULL) {
       mbi_index_set(build->places, build->place_type, at, i);
     }
   }
 }
 
-{% endfor %}
 static merbit_status mbi_build_bucket(mbi_build *build) {
   int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
-  int narrow = build->to.nnz <= INT32_MAX;
   /* One task's cursors, or at most as many cursors as there are entries. */
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   if (build->tasks > affordable) {
     build->tasks = affordable > 1 ? (int)affordable : 1;
   }
-  MBI_TRY(mbi_allocate_array(
-      build->context, rows, (size_t)build->tasks * (narrow ? sizeof(int32_t) : sizeof(int64_t)),
-      "the cursors of a sort by rows", &build->cursors));
-  mbi_parallel(build->context, build->tasks, narrow ? mbi_build_count_i32 : mbi_build_count_i64,
-               build);
-  if (narrow) {
-    mbi_build_place_i32(build);
-  } else {
-    mbi_build_place_i64(build);
-  }
-  mbi_parallel(build->context, build->tasks,
-               narrow ? mbi_build_scatter_i32 : mbi_build_scatter_i64, build);
+  build->cursor_type = build->to.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  MBI_TRY(mbi_allocate_array(build->context, rows,
+                             (size_t)build->tasks * mbi_index_bytes(build->cursor_type),
+                             "the cursors of a sort by rows", &build->cursors));
+  mbi_parallel(build->context, build->tasks, mbi_build_count_task, build);
+  mbi_build_place(build);
+  mbi_parallel(build->context, build->tasks, mbi_build_scatter_task, build);
   mbi_release(build->context, build->cursors);
   return MERBIT_OK;
 }
@@ -148,7 +138,7 @@ MBI_INTERNAL merbit_status mbi_build_group(mbi_build *build) {
   if (from->format == MERBIT_CSR && !build->walk) {
     build->row_ptr[0] = 0;
     for (row = 1; row <= from->rows; row++) {
-      build->row_ptr[row] = mbi_index_at(from->row_ptr, from->offset_type, row) - from->base;
+      build->row_ptr[row] = mbi_row_start(from, row);
     }
   } else if (build->walk || !mbi_build_rows_in_order(build)) {
     return mbi_build_bucket(build);
@@ -198,11 +188,10 @@ static void mbi_build_inspect_task(void *argument, int task) {
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
   const size_t size = mbi_type_size(build->to.value_type);
   const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
-  mbi_row_sorts[build->to.value_type](
-      build->col_ind + start,
-      build->values != NULL ? (char *)build->values + (size_t)start * size : NULL, length,
-      build->to.cols, build->scratch_columns + before,
-      (char *)build->scratch + (size_t)before * size);
+  mbi_row_sort(build->col_ind + start,
+               build->values != NULL ? (char *)build->values + (size_t)start * size : NULL,
+               build->values != NULL ? size : 0, length, build->to.cols,
+               build->scratch_columns + before, (char *)build->scratch + (size_t)before * size);
 }
 
 static void mbi_build_sort_task(void *argument, int task) {
@@ -246,24 +235,33 @@ MBI_INTERNAL merbit_status mbi_build_sort(mbi_build *build) {
 }
 
 /* ---- Step 3: add up duplicates ----------------------------------------------------------- */
-{% for t in float_types + complex_types %}
+
+/* Adds value i to value `at`. */
+static void mbi_build_add(merbit_type type, void *values, int64_t at, int64_t i) {
+  const int parts = mbi_type_complex(type) ? 2 : 1;
+  int part;
+  for (part = 0; part < parts; part++) {
+    if (type == MERBIT_F32 || type == MERBIT_C64) {
+      ((float *)values)[at * parts + part] += ((float *)values)[i * parts + part];
+    } else {
+      ((double *)values)[at * parts + part] += ((double *)values)[i * parts + part];
+    }
+  }
+}
+
 /* Adds up duplicates in place; the position written never passes the position read. */
-static void mbi_build_merge_{{ t.suffix }}(mbi_build *build) {
-  {{ t.c }} *values = ({{ t.c }} *)build->values;
+static void mbi_build_add_up(mbi_build *build) {
+  const merbit_type type = build->to.value_type;
+  const size_t size = mbi_type_size(type);
   int64_t row, at = 0, i = 0;
   for (row = 0; row < build->to.rows; row++) {
     int64_t first = at, end = build->row_ptr[row + 1];
     for (; i < end; i++) {
       if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
-{% if t.part is defined %}
-        values[at - 1].re += values[i].re;
-        values[at - 1].im += values[i].im;
-{% else %}
-        values[at - 1] += values[i];
-{% endif %}
+        mbi_build_add(type, build->values, at - 1, i);
       } else {
         build->col_ind[at] = build->col_ind[i];
-        values[at++] = values[i];
+        mbi_value_copy(build->values, at++, build->values, i, size);
       }
     }
     build->row_ptr[row + 1] = at;
@@ -271,7 +269,6 @@ static void mbi_build_merge_{{ t.suffix }}(mbi_build *build) {
   build->to.nnz = at;
 }
 
-{% endfor %}
 /* Writes ones of a type that is not f16 or bf16. */
 static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
   const int parts = mbi_type_complex(type) ? 2 : 1;
@@ -296,8 +293,7 @@ static merbit_status mbi_build_refuse(const mbi_build *build) {
                         "entry (%" PRId64 ", %" PRId64
                         ") occurs twice; sums of %s values would lose digits: add them up in "
                         "MERBIT_F32, or make a plan of the view, which takes duplicates",
-                        row, (int64_t)build->col_ind[i],
-                        mbi_type_names[build->to.value_type]);
+                        row, (int64_t)build->col_ind[i], mbi_type_names[build->to.value_type]);
       }
     }
   }
@@ -322,18 +318,6 @@ MBI_INTERNAL merbit_status mbi_build_merge(mbi_build *build) {
                                "the values of a matrix", &build->values));
     mbi_build_ones(type, build->values, build->to.nnz);
   }
-  switch (type) {
-  case MERBIT_F32:
-    mbi_build_merge_f32(build);
-    break;
-  case MERBIT_C64:
-    mbi_build_merge_c64(build);
-    break;
-  case MERBIT_C128:
-    mbi_build_merge_c128(build);
-    break;
-  default:
-    mbi_build_merge_f64(build);
-  }
+  mbi_build_add_up(build);
   return MERBIT_OK;
 }

@@ -28,11 +28,6 @@ MBI_INTERNAL int mbi_block_column_stride(const merbit_view *bsr) {
   return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? 1 : bsr->block_rows;
 }
 
-/* Returns the offset of a block row's first block. */
-MBI_INTERNAL int64_t mbi_block_start(const merbit_view *bsr, int64_t block_row) {
-  return mbi_index_at(bsr->row_ptr, bsr->offset_type, block_row) - bsr->base;
-}
-
 static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
   return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
 }
@@ -45,8 +40,8 @@ static void mbi_expand_count(void *argument, int task) {
   const int64_t last = mbi_share_rows(&e->frame, e->tasks, task + 1);
   for (; row < last; row++) {
     const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
-    const int64_t end = mbi_block_start(bsr, row + 1);
-    int64_t length = 0, block = mbi_block_start(bsr, row);
+    const int64_t end = mbi_row_start(bsr, row + 1);
+    int64_t length = 0, block = mbi_row_start(bsr, row);
     int r;
     for (; block < end; block++) {
       length += mbi_block_inside(bsr->cols, bsr->block_cols, mbi_block_column(bsr, block));
@@ -57,39 +52,26 @@ static void mbi_expand_count(void *argument, int task) {
   }
 }
 
-{% for t in stored_types %}
 /* Writes one row of every block of a block row. */
-static void mbi_expand_row_{{ t.suffix }}(const mbi_expand *e, int64_t block_row, int r) {
+static void mbi_expand_row(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
-  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
-  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const size_t size = e->values != NULL ? mbi_type_size(bsr->value_type) : 0;
+  const int64_t block_values = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_row_start(bsr, block_row + 1);
+  const int64_t row = r * mbi_block_row_stride(bsr);
   const int stride = mbi_block_column_stride(bsr);
   int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
-  int64_t block = mbi_block_start(bsr, block_row);
+  int64_t block = mbi_row_start(bsr, block_row);
   for (; block < end; block++) {
     const int64_t column = mbi_block_column(bsr, block);
     const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
     int c;
-    for (c = 0; c < inside; c++) {
-      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    for (c = 0; c < inside; c++, at++) {
+      e->col_ind[at] = (int32_t)(column * bsr->block_cols + c);
+      mbi_value_copy(e->values, at, bsr->values, block * block_values + row + c * stride, size);
     }
-    if (e->values != NULL) {
-      const {{ t.c }} *from =
-          (const {{ t.c }} *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
-      for (c = 0; c < inside; c++) {
-        (({{ t.c }} *)e->values)[at + c] = from[c * stride];
-      }
-    }
-    at += inside;
   }
 }
-
-{% endfor %}
-static void (*const mbi_expand_rows[])(const mbi_expand *e, int64_t block_row, int r) = {
-{% for t in value_types %}
-    mbi_expand_row_{{ t.stored }},
-{% endfor %}
-};
 
 static void mbi_expand_fill(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
@@ -100,7 +82,7 @@ static void mbi_expand_fill(void *argument, int task) {
     const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
     int r;
     for (r = 0; r < inside; r++) {
-      mbi_expand_rows[bsr->value_type](e, row, r);
+      mbi_expand_row(e, row, r);
     }
   }
 }
@@ -134,7 +116,7 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
 /* Makes a CSR of the entries of a checked host BSR view. Rows are not sorted.
  * mbi_host_view_release frees it, on failure too. */
 MBI_INTERNAL merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
-                                       merbit_view *csr) {
+                                             merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
   mbi_expand e;
   memset(&e, 0, sizeof e);
