@@ -1771,7 +1771,7 @@ MBI_COLD MERBIT_API const char *merbit_version(void) {
   return MERBIT_VERSION_STRING;
 }
 
-MBI_COLD static int mbi_status_known(merbit_status status) {
+static int mbi_status_known(merbit_status status) {
   return (int)status >= 0 && (size_t)status < sizeof(mbi_statuses) / sizeof(mbi_statuses[0]);
 }
 
@@ -1804,7 +1804,7 @@ MBI_PRINTF(2, 3) static void mbi_log(merbit_context *context, const char *format
   context->log(context->log_user, line);
 }
 
-MBI_COLD static mbi_failure *mbi_failure_find(merbit_context *context) {
+static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
   for (i = 0; i < MBI_FAILURES; i++) {
     mbi_failure *failure = &context->failures[i];
@@ -1815,7 +1815,7 @@ MBI_COLD static mbi_failure *mbi_failure_find(merbit_context *context) {
   return NULL;
 }
 
-MBI_COLD static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
+static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
   mbi_failure *failure;
   int i;
   mbi_mutex_lock(&context->lock);
@@ -1834,7 +1834,8 @@ MBI_COLD static void mbi_failure_keep(merbit_context *context, const merbit_erro
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_PRINTF(3, 4) static merbit_status mbi_fail(merbit_context *context, merbit_status status,
+MBI_PRINTF(3, 4)
+MBI_COLD static merbit_status mbi_fail(merbit_context *context, merbit_status status,
     const char *format, ...) {
   merbit_error error;
   va_list arguments;
@@ -1921,7 +1922,7 @@ static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
 #define MBI_MOVED_AT_ONCE 1024
 #define MBI_MPOL_MF_MOVE 2
 
-MBI_COLD static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
+static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
   FILE *file;
   size_t length = 0;
@@ -1934,7 +1935,7 @@ MBI_COLD static void mbi_text_of_file(const char *root, const char *name, char *
   text[length] = '\0';
 }
 
-MBI_COLD static int mbi_list_next(const char **text, long *first, long *last) {
+static int mbi_list_next(const char **text, long *first, long *last) {
   char *end;
   *first = *last = strtol(*text, &end, 10);
   if (end == *text || *first < 0) {
@@ -1951,7 +1952,7 @@ MBI_COLD static int mbi_list_next(const char **text, long *first, long *last) {
   return *last >= *first;
 }
 
-MBI_COLD static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
+static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
     numa->cpu[numa->count] = (int16_t)cpu;
     numa->node[numa->count] = (int16_t)node;
@@ -2263,14 +2264,14 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
 #endif
 
 /* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
-MBI_COLD static mbi_hash mbi_hash_start(void) {
+static mbi_hash mbi_hash_start(void) {
   mbi_hash hash;
   hash.high = UINT64_C(0x6c62272e07bb0142);
   hash.low = UINT64_C(0x62b821756295c58d);
   return hash;
 }
 
-MBI_COLD static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
   const unsigned char *bytes = (const unsigned char *)data;
   const uint64_t prime = 0x13b;
   size_t i;
@@ -2285,14 +2286,14 @@ MBI_COLD static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t si
   return hash;
 }
 
-MBI_COLD static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
+static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
   (void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
 /* ==== >>core/files.c  directories and files =============================================== */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-MBI_COLD static const char *mbi_directory_fault(const struct stat *facts, int last) {
+static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
   }
@@ -2324,7 +2325,7 @@ MBI_COLD static int mbi_link_replace(char *path, size_t size, size_t end) {
   return (size_t)length >= size - end ? ENAMETOOLONG : 0;
 }
 
-MBI_COLD static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
+static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
   part[end] = '\0';
@@ -2447,7 +2448,8 @@ MBI_COLD static int mbi_file_append(int file, uint64_t *length, const void *data
   return 0;
 }
 
-MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
+MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size_t size,
+    int *file) {
   int attempt, error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
     struct timespec now;
@@ -2511,7 +2513,7 @@ typedef struct mbi_aged {
   char name[64];
 } mbi_aged;
 
-MBI_COLD static int mbi_aged_compare(const void *left, const void *right) {
+static int mbi_aged_compare(const void *left, const void *right) {
   const mbi_aged *a = (const mbi_aged *)left, *b = (const mbi_aged *)right;
   if (a->used.tv_sec != b->used.tv_sec) {
     return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
@@ -2522,7 +2524,7 @@ MBI_COLD static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-MBI_COLD static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
+static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
     size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
   mbi_aged *grown;
@@ -2542,7 +2544,7 @@ MBI_COLD static int mbi_aged_grow(merbit_context *context, mbi_aged **files, siz
   return 0;
 }
 
-MBI_COLD static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
+static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
     mbi_aged **files, size_t *count) {
   const struct dirent *entry;
   size_t capacity = 0;
@@ -2653,7 +2655,7 @@ MBI_COLD static void mbi_library_keep(void *library) {
 }
 
 /* ==== >>core/user_files.c  files that the user names ====================================== */
-MBI_COLD static int mbi_file_open(const char *path, int *file, int64_t *size) {
+static int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
   *size = 0;
@@ -2674,7 +2676,7 @@ MBI_COLD static int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-MBI_COLD static int64_t mbi_file_read(void *user, void *data, size_t size) {
+static int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
   do {
@@ -2683,17 +2685,17 @@ MBI_COLD static int64_t mbi_file_read(void *user, void *data, size_t size) {
   return (int64_t)got;
 }
 
-MBI_COLD static void mbi_file_close(int file) {
+static void mbi_file_close(int file) {
   (void)close(file);
 }
 
-MBI_COLD static int mbi_replacement_write(void *user, const void *data, size_t size) {
+static int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
 }
 
-MBI_COLD static int mbi_replacement_find(mbi_replacement *r, const char *path) {
+static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   int links, error = 0;
   if (strlen(path) >= sizeof r->target) {
     return ENAMETOOLONG;
@@ -2713,7 +2715,7 @@ MBI_COLD static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-MBI_COLD static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
   int attempt, error;
@@ -2746,7 +2748,7 @@ MBI_COLD static int mbi_replacement_begin(mbi_replacement *r, const char *path) 
   return error;
 }
 
-MBI_COLD static int mbi_replacement_end(mbi_replacement *r, int error) {
+static int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
   }
@@ -3151,7 +3153,7 @@ MBI_COLD static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capabilit
   return best;
 }
 
-MBI_COLD static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
+static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
   (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
       path != NULL ? ": " : "", why);
   mbi_log(search->context, "NVRTC refused: %s", search->refused);
@@ -3159,7 +3161,7 @@ MBI_COLD static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path,
   return 0;
 }
 
-MBI_COLD static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
+static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   mbi_device *device = &search->context->device;
   mbi_nvrtc *nvrtc = &device->nvrtc;
   const char *missing = mbi_nvrtc_load(nvrtc);
@@ -3185,7 +3187,7 @@ MBI_COLD static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path)
   return 1;
 }
 
-MBI_COLD static int mbi_nvrtc_try(void *user, const char *path) {
+static int mbi_nvrtc_try(void *user, const char *path) {
   mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   nvrtc->library = mbi_library_open(path);
@@ -3193,7 +3195,7 @@ MBI_COLD static int mbi_nvrtc_try(void *user, const char *path) {
       : mbi_nvrtc_refuse(search, NULL, mbi_library_error());
 }
 
-MBI_COLD static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
+static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   const size_t length = strlen(search->places);
   mbi_log(search->context, "NVRTC: trying %s", place);
   if (length + strlen(place) + 3 < sizeof search->places) {
@@ -3233,7 +3235,7 @@ MBI_COLD static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *nam
   return 0;
 }
 
-MBI_COLD static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
+static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
   if (major == 11) {
     return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
@@ -3242,7 +3244,7 @@ MBI_COLD static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   return mbi_nvrtc_try_name(search, name);
 }
 
-MBI_COLD static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
+static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   const int driver = search->context->device.driver_version / 1000;
   const int own = driver >= MBI_NVRTC_OLDEST && driver < 100 ? driver : MBI_NVRTC_NEWEST;
   int major;
@@ -3315,7 +3317,8 @@ MBI_COLD static char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-MBI_COLD static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
+MBI_COLD static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
+    size_t size) {
   int found = 0;
   first[0] = '\0';
   while (log != NULL && *log != '\0') {
@@ -8292,25 +8295,25 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
-MBI_COLD static void mbi_cache_count(merbit_context *context, int64_t *counter) {
+static void mbi_cache_count(merbit_context *context, int64_t *counter) {
   mbi_mutex_lock(&context->lock);
   ++*counter;
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_COLD static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
+static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
     int error) {
   mbi_cache_count(context, &context->cache.errors);
   mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
 }
 
-MBI_COLD static void mbi_cache_off(merbit_context *context, const char *reason) {
+static void mbi_cache_off(merbit_context *context, const char *reason) {
   context->cache.directory[0] = '\0';
   (void)snprintf(context->cache.off_reason, sizeof context->cache.off_reason, "%s", reason);
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-MBI_COLD static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
+static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
     char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
   const char *base;
@@ -8368,7 +8371,7 @@ MBI_COLD static void mbi_cache_open(merbit_context *context, const merbit_contex
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-MBI_COLD static int mbi_cache_safe(merbit_context *context) {
+static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
   int error;
@@ -8381,7 +8384,7 @@ MBI_COLD static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-MBI_COLD static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
+static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
   (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
@@ -8408,7 +8411,7 @@ MBI_COLD static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, 
   return head;
 }
 
-MBI_COLD static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
+static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   mbi_cache_head head;
   if (size <= image_at || memcmp(entry + sizeof head, key, key_size) != 0) {
@@ -8505,12 +8508,13 @@ MBI_COLD static void mbi_loaded_unload(merbit_context *context, void *module) {
   }
 }
 
-MBI_COLD static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
+static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry->key);
   mbi_release(context, entry);
 }
 
-MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
+MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
+    size_t key_size) {
   mbi_loaded **at, *found;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
@@ -8587,7 +8591,8 @@ MBI_COLD static void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
-MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
+MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *name,
+    const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
   const int written =
       snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -8599,7 +8604,8 @@ MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *nam
   }
 }
 
-MBI_COLD static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
+MBI_COLD static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
+    int64_t value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);
@@ -8693,7 +8699,7 @@ MBI_COLD static merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_program_dump(merbit_context *context, const char *main_file,
+static void mbi_program_dump(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target,
     const char *log, const void *image, size_t size) {
   const char *directory = mbi_environment("MERBIT_DUMP");
@@ -8728,7 +8734,7 @@ MBI_COLD static void mbi_program_dump(merbit_context *context, const char *main_
   }
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
+static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   MBI_TRY(mbi_nvrtc_check(
@@ -8744,7 +8750,7 @@ MBI_COLD static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void
       ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
+static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const merbit_status status =
       mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
@@ -8805,7 +8811,7 @@ MBI_COLD static merbit_status mbi_program_compile(merbit_context *context, const
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
+static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
     size_t key_size, mbi_program *program) {
   void *image;
   size_t size;
@@ -8829,7 +8835,7 @@ MBI_COLD static merbit_status mbi_program_load_cached(merbit_context *context, c
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
+static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const char *key, size_t key_size, mbi_program *program) {
   const double start = mbi_seconds();
   void *image;
@@ -8936,7 +8942,7 @@ MBI_COLD static void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-MBI_COLD static merbit_status mbi_context_choose_side(merbit_context *context,
+static merbit_status mbi_context_choose_side(merbit_context *context,
     const merbit_context_desc *desc) {
   merbit_status status;
   context->side = MERBIT_SIDE_CPU;
@@ -8958,12 +8964,12 @@ MBI_COLD static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_log_to_stderr(void *user, const char *line) {
+static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);
 }
 
-MBI_COLD static merbit_status mbi_context_set_up(merbit_context *context,
+static merbit_status mbi_context_set_up(merbit_context *context,
     const merbit_context_desc *desc) {
   context->threads = desc->threads > 0 ? desc->threads : mbi_processors();
   context->log = desc->log;
@@ -9232,6 +9238,7 @@ typedef struct mbi_build {
   void *values;
   int tasks;
   void *cursors;
+  merbit_index_type cursor_type;
   void *scratch;
   int32_t *scratch_columns;
   int64_t longest[MBI_MAX_THREADS];
@@ -9307,9 +9314,6 @@ typedef struct mbi_strip {
   uint32_t next[MBI_BLOCK_MOST];
   int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
 } mbi_strip;
-
-typedef void (*mbi_row_sorter)(int32_t *columns, void *values, int64_t length, int64_t cols,
-    int32_t *scratch_columns, void *scratch_values);
 
 #endif
 
@@ -9420,6 +9424,29 @@ static void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_
   }
 }
 
+static void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place, size_t size) {
+  char *target;
+  const char *source;
+  if (size == 0) {
+    return;
+  }
+  target = (char *)to + (size_t)at * size;
+  source = (const char *)from + (size_t)place * size;
+  switch (size) {
+  case sizeof(uint16_t):
+    memcpy(target, source, sizeof(uint16_t));
+    break;
+  case sizeof(float):
+    memcpy(target, source, sizeof(float));
+    break;
+  case sizeof(double):
+    memcpy(target, source, sizeof(double));
+    break;
+  default:
+    memcpy(target, source, sizeof(mbi_c128));
+  }
+}
+
 static int64_t mbi_row_start(const merbit_view *view, int64_t row) {
   return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
 }
@@ -9466,14 +9493,14 @@ static merbit_view mbi_block_frame(const merbit_view *bsr) {
 }
 
 /* ==== >>matrix/download.c  host copies of device arrays =================================== */
-MBI_COLD static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
   mbi_release(context, (void *)(uintptr_t)view->col_ind);
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-MBI_COLD static merbit_status mbi_array_download(merbit_context *context, const void *source,
+static merbit_status mbi_array_download(merbit_context *context, const void *source,
     int64_t count, size_t size, const void **target) {
   void *copy = NULL;
   merbit_status status = MERBIT_OK;
@@ -9499,7 +9526,7 @@ MBI_COLD static merbit_status mbi_array_download(merbit_context *context, const 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);
   if (view->format != MERBIT_COO) {
@@ -9515,7 +9542,7 @@ MBI_COLD static merbit_status mbi_arrays_download(merbit_context *context, const
       mbi_type_size(view->value_type), &host->values);
 }
 
-MBI_COLD static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   *host = *view;
@@ -9671,7 +9698,7 @@ static merbit_status mbi_triangle_check(merbit_context *context, const merbit_vi
 }
 
 /* ==== >>matrix/check.c  checks of views and arrays ======================================== */
-MBI_COLD static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
+static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
     int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9686,7 +9713,7 @@ MBI_COLD static merbit_status mbi_block_check(merbit_context *context, const cha
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
   if (view->format != MERBIT_CSR && view->format != MERBIT_COO && view->format != MERBIT_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR", (int)view->format);
@@ -9718,7 +9745,7 @@ MBI_COLD static merbit_status mbi_view_check_kinds(merbit_context *context, cons
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
   static const char *const names[] = {"rows", "cols", "nnz"};
   int64_t sizes[3];
   int i;
@@ -9758,7 +9785,7 @@ MBI_COLD static merbit_status mbi_view_check_sizes(merbit_context *context, cons
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   if (view == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the view is NULL");
@@ -9789,7 +9816,7 @@ typedef struct mbi_scan {
   int tasks;
   int64_t first[MBI_MAX_THREADS];
 } mbi_scan;
-MBI_COLD static void mbi_scan_task_i32(void *argument, int task) {
+static void mbi_scan_task_i32(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int32_t *array = (const int32_t *)scan->array;
   const uint32_t base = (uint32_t)scan->base;
@@ -9817,7 +9844,7 @@ MBI_COLD static void mbi_scan_task_i32(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_scan_task_i64(void *argument, int task) {
+static void mbi_scan_task_i64(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int64_t *array = (const int64_t *)scan->array;
   const uint64_t base = (uint64_t)scan->base;
@@ -9845,7 +9872,7 @@ MBI_COLD static void mbi_scan_task_i64(void *argument, int task) {
   }
 }
 
-MBI_COLD static int64_t mbi_scan_array(merbit_context *context, const void *array,
+static int64_t mbi_scan_array(merbit_context *context, const void *array,
     merbit_index_type type, int64_t count, int base, int64_t width, int ordered) {
   mbi_scan scan;
   int task;
@@ -9868,7 +9895,7 @@ MBI_COLD static int64_t mbi_scan_array(merbit_context *context, const void *arra
   return count;
 }
 
-MBI_COLD static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
     int of_blocks) {
   int64_t rows = view->rows, end = view->base + view->nnz, bad, value, before;
   int64_t first = mbi_index_at(view->row_ptr, view->offset_type, 0);
@@ -9903,7 +9930,7 @@ MBI_COLD static merbit_status mbi_view_check_offsets(merbit_context *context, co
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
     int of_rows, int of_blocks) {
   const void *array = of_rows ? view->row_ind : view->col_ind;
   int64_t width = of_rows ? view->rows : view->cols;
@@ -9924,7 +9951,7 @@ MBI_COLD static merbit_status mbi_view_check_indices(merbit_context *context, co
       of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
-MBI_COLD static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
   if (frame.format == MERBIT_CSR && frame.row_ptr != NULL) {
@@ -9936,7 +9963,7 @@ MBI_COLD static merbit_status mbi_view_check_arrays(merbit_context *context, con
   return mbi_triangle_check(context, view);
 }
 
-MBI_COLD static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   MBI_TRY(mbi_view_check_header(context, view));
@@ -9954,14 +9981,14 @@ MBI_COLD static merbit_status mbi_view_to_host(merbit_context *context, const me
   return status;
 }
 
-MBI_COLD static void mbi_view_from_host(merbit_context *context, const merbit_view *view,
+static void mbi_view_from_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_host_view_release(context, host);
   }
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
+MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
   merbit_view host;
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -9972,30 +9999,25 @@ MBI_COLD MERBIT_API merbit_status merbit_view_check(merbit_context *context, con
 }
 
 /* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
-static const double mbi_nothing_f64 = 0;
-
-static void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
+static void mbi_row_insertion(int32_t *columns, void *values, size_t size, int64_t length) {
+  char value[sizeof(mbi_c128)];
   int64_t i, j;
   for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    const double value = values != NULL ? values[i] : mbi_nothing_f64;
+    const int32_t column = columns[i];
+    mbi_value_copy(value, 0, values, i, size);
     for (j = i; j > 0 && columns[j - 1] > column; j--) {
       columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
+      mbi_value_copy(values, j, values, j - 1, size);
     }
     columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
+    mbi_value_copy(values, j, value, 0, size);
   }
 }
 
-static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, double *scratch_values) {
+static void mbi_row_radix(int32_t *columns, void *values, size_t size, int64_t length,
+    int64_t cols, int32_t *scratch_columns, void *scratch_values) {
   int32_t *in = columns, *out = scratch_columns, *other;
-  double *values_in = values, *values_out = scratch_values, *values_other;
+  void *values_in = values, *values_out = scratch_values, *values_other;
   int64_t starts[256], i;
   int shift, byte;
   for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
@@ -10012,9 +10034,7 @@ static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
     for (i = 0; i < length; i++) {
       at = starts[(in[i] >> shift) & 255]++;
       out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
+      mbi_value_copy(values_out, at, values_in, i, size);
     }
     other = in;
     in = out;
@@ -10025,320 +10045,24 @@ static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
   }
   if (in != columns) {
     memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
+    if (size > 0) {
+      memcpy(values, values_in, (size_t)length * size);
     }
   }
 }
 
-static void mbi_row_sort_f64(int32_t *columns, void *values, int64_t length,
+static void mbi_row_sort(int32_t *columns, void *values, size_t size, int64_t length,
     int64_t cols, int32_t *scratch_columns, void *scratch_values) {
   if (length <= MBI_SHORT_ROW) {
-    mbi_row_insertion_f64(columns, (double *)values, length);
+    mbi_row_insertion(columns, values, size, length);
   } else {
-    mbi_row_radix_f64(columns, (double *)values, length, cols, scratch_columns,
-        (double *)scratch_values);
+    mbi_row_radix(columns, values, size, length, cols, scratch_columns, scratch_values);
   }
 }
-
-static const float mbi_nothing_f32 = 0;
-
-static void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    const float value = values != NULL ? values[i] : mbi_nothing_f32;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-static void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, float *scratch_values) {
-  int32_t *in = columns, *out = scratch_columns, *other;
-  float *values_in = values, *values_out = scratch_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
-
-static void mbi_row_sort_f32(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, void *scratch_values) {
-  if (length <= MBI_SHORT_ROW) {
-    mbi_row_insertion_f32(columns, (float *)values, length);
-  } else {
-    mbi_row_radix_f32(columns, (float *)values, length, cols, scratch_columns,
-        (float *)scratch_values);
-  }
-}
-
-static const mbi_c64 mbi_nothing_c64 = {0, 0};
-
-static void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    const mbi_c64 value = values != NULL ? values[i] : mbi_nothing_c64;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-static void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, mbi_c64 *scratch_values) {
-  int32_t *in = columns, *out = scratch_columns, *other;
-  mbi_c64 *values_in = values, *values_out = scratch_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
-
-static void mbi_row_sort_c64(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, void *scratch_values) {
-  if (length <= MBI_SHORT_ROW) {
-    mbi_row_insertion_c64(columns, (mbi_c64 *)values, length);
-  } else {
-    mbi_row_radix_c64(columns, (mbi_c64 *)values, length, cols, scratch_columns,
-        (mbi_c64 *)scratch_values);
-  }
-}
-
-static const mbi_c128 mbi_nothing_c128 = {0, 0};
-
-static void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    const mbi_c128 value = values != NULL ? values[i] : mbi_nothing_c128;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-static void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, mbi_c128 *scratch_values) {
-  int32_t *in = columns, *out = scratch_columns, *other;
-  mbi_c128 *values_in = values, *values_out = scratch_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
-
-static void mbi_row_sort_c128(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, void *scratch_values) {
-  if (length <= MBI_SHORT_ROW) {
-    mbi_row_insertion_c128(columns, (mbi_c128 *)values, length);
-  } else {
-    mbi_row_radix_c128(columns, (mbi_c128 *)values, length, cols, scratch_columns,
-        (mbi_c128 *)scratch_values);
-  }
-}
-
-static const uint16_t mbi_nothing_h16 = 0;
-
-static void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    const uint16_t value = values != NULL ? values[i] : mbi_nothing_h16;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-static void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, uint16_t *scratch_values) {
-  int32_t *in = columns, *out = scratch_columns, *other;
-  uint16_t *values_in = values, *values_out = scratch_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
-
-static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
-    int64_t cols, int32_t *scratch_columns, void *scratch_values) {
-  if (length <= MBI_SHORT_ROW) {
-    mbi_row_insertion_h16(columns, (uint16_t *)values, length);
-  } else {
-    mbi_row_radix_h16(columns, (uint16_t *)values, length, cols, scratch_columns,
-        (uint16_t *)scratch_values);
-  }
-}
-
-static const mbi_row_sorter mbi_row_sorts[] = {
-    mbi_row_sort_f64, mbi_row_sort_f64, mbi_row_sort_f32, mbi_row_sort_h16, mbi_row_sort_h16,
-    mbi_row_sort_c64, mbi_row_sort_c128, };
 
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
 static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
   return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
-}
-
-static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entry) {
-  if (build->values == NULL) {
-    return;
-  }
-  if (build->to.value_type == MERBIT_F64) {
-    ((double *)build->values)[at] = ((const double *)build->from->values)[entry];
-  } else if (build->to.value_type == MERBIT_F32) {
-    ((float *)build->values)[at] = ((const float *)build->from->values)[entry];
-  } else {
-    const size_t size = mbi_type_size(build->to.value_type);
-    memcpy((char *)build->values + (size_t)at * size,
-        (const char *)build->from->values + (size_t)entry * size, size);
-  }
 }
 
 static int mbi_build_rows_in_order(mbi_build *build) {
@@ -10373,38 +10097,49 @@ static void mbi_build_copy_task(void *argument, int task) {
         (size_t)(last - first) * size);
   }
 }
-static void mbi_build_count_i32(void *argument, int task) {
+
+static void *mbi_build_cursors(const mbi_build *build, int task) {
+  const size_t before = (size_t)task * (size_t)build->to.rows;
+  return (char *)build->cursors + before * mbi_index_bytes(build->cursor_type);
+}
+
+static int64_t mbi_build_next(const mbi_build *build, void *cursors, int64_t row) {
+  const int64_t at = mbi_index_at(cursors, build->cursor_type, row);
+  mbi_index_set(cursors, build->cursor_type, row, at + 1);
+  return at;
+}
+
+static void mbi_build_count_task(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
-  int32_t *cursors = (int32_t *)build->cursors + task * build->to.rows;
-  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
-  for (i = 0; i < build->to.rows; i++) {
-    cursors[i] = 0;
-  }
+  void *cursors = mbi_build_cursors(build, task);
+  const int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1);
+  int64_t i;
+  memset(cursors, 0, (size_t)build->to.rows * mbi_index_bytes(build->cursor_type));
   for (i = mbi_share(build->to.nnz, build->tasks, task); i < last; i++) {
-    cursors[mbi_build_row(build, i)]++;
+    (void)mbi_build_next(build, cursors, mbi_build_row(build, i));
   }
 }
 
-static void mbi_build_place_i32(mbi_build *build) {
-  int32_t *cursors = (int32_t *)build->cursors;
-  int64_t rows = build->to.rows, row;
-  int32_t at = 0;
+static void mbi_build_place(mbi_build *build) {
+  const int64_t rows = build->to.rows;
+  int64_t row, at = 0;
   int task;
   for (row = 0; row < rows; row++) {
     build->row_ptr[row] = at;
     for (task = 0; task < build->tasks; task++) {
-      int32_t count = cursors[task * rows + row];
-      cursors[task * rows + row] = at;
+      const int64_t count = mbi_index_at(build->cursors, build->cursor_type, task * rows + row);
+      mbi_index_set(build->cursors, build->cursor_type, task * rows + row, at);
       at += count;
     }
   }
   build->row_ptr[rows] = at;
 }
 
-static void mbi_build_scatter_i32(void *argument, int task) {
+static void mbi_build_scatter_task(void *argument, int task) {
   const mbi_build *build = (const mbi_build *)argument;
   const merbit_view *from = build->from;
-  int32_t *cursors = (int32_t *)build->cursors + task * build->to.rows;
+  const size_t size = build->values != NULL ? mbi_type_size(build->to.value_type) : 0;
+  void *cursors = mbi_build_cursors(build, task);
   int64_t i = mbi_share(build->to.nnz, build->tasks, task);
   int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1);
   int64_t column = 0, column_end = 0;
@@ -10413,7 +10148,7 @@ static void mbi_build_scatter_i32(void *argument, int task) {
     column_end = mbi_row_start(from, column + 1);
   }
   for (; i < last; i++) {
-    int64_t at = cursors[mbi_build_row(build, i)]++;
+    const int64_t at = mbi_build_next(build, cursors, mbi_build_row(build, i));
     if (!build->walk) {
       column = mbi_index_at(build->minor, from->index_type, i) - from->base;
     }
@@ -10422,63 +10157,7 @@ static void mbi_build_scatter_i32(void *argument, int task) {
       column_end = mbi_row_start(from, column + 1);
     }
     build->col_ind[at] = (int32_t)column;
-    mbi_build_put_value(build, at, i);
-    if (build->places != NULL) {
-      mbi_index_set(build->places, build->place_type, at, i);
-    }
-  }
-}
-
-static void mbi_build_count_i64(void *argument, int task) {
-  const mbi_build *build = (const mbi_build *)argument;
-  int64_t *cursors = (int64_t *)build->cursors + task * build->to.rows;
-  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
-  for (i = 0; i < build->to.rows; i++) {
-    cursors[i] = 0;
-  }
-  for (i = mbi_share(build->to.nnz, build->tasks, task); i < last; i++) {
-    cursors[mbi_build_row(build, i)]++;
-  }
-}
-
-static void mbi_build_place_i64(mbi_build *build) {
-  int64_t *cursors = (int64_t *)build->cursors;
-  int64_t rows = build->to.rows, row;
-  int64_t at = 0;
-  int task;
-  for (row = 0; row < rows; row++) {
-    build->row_ptr[row] = at;
-    for (task = 0; task < build->tasks; task++) {
-      int64_t count = cursors[task * rows + row];
-      cursors[task * rows + row] = at;
-      at += count;
-    }
-  }
-  build->row_ptr[rows] = at;
-}
-
-static void mbi_build_scatter_i64(void *argument, int task) {
-  const mbi_build *build = (const mbi_build *)argument;
-  const merbit_view *from = build->from;
-  int64_t *cursors = (int64_t *)build->cursors + task * build->to.rows;
-  int64_t i = mbi_share(build->to.nnz, build->tasks, task);
-  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1);
-  int64_t column = 0, column_end = 0;
-  if (build->walk && i < last) {
-    column = mbi_row_of(from, i);
-    column_end = mbi_row_start(from, column + 1);
-  }
-  for (; i < last; i++) {
-    int64_t at = cursors[mbi_build_row(build, i)]++;
-    if (!build->walk) {
-      column = mbi_index_at(build->minor, from->index_type, i) - from->base;
-    }
-    while (build->walk && i >= column_end) {
-      column++;
-      column_end = mbi_row_start(from, column + 1);
-    }
-    build->col_ind[at] = (int32_t)column;
-    mbi_build_put_value(build, at, i);
+    mbi_value_copy(build->values, at, from->values, i, size);
     if (build->places != NULL) {
       mbi_index_set(build->places, build->place_type, at, i);
     }
@@ -10487,23 +10166,17 @@ static void mbi_build_scatter_i64(void *argument, int task) {
 
 static merbit_status mbi_build_bucket(mbi_build *build) {
   int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
-  int narrow = build->to.nnz <= INT32_MAX;
   build->tasks = mbi_share_tasks(build->context, build->to.nnz);
   if (build->tasks > affordable) {
     build->tasks = affordable > 1 ? (int)affordable : 1;
   }
-  MBI_TRY(mbi_allocate_array(
-      build->context, rows, (size_t)build->tasks * (narrow ? sizeof(int32_t) : sizeof(int64_t)),
+  build->cursor_type = build->to.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  MBI_TRY(mbi_allocate_array(build->context, rows,
+      (size_t)build->tasks * mbi_index_bytes(build->cursor_type),
       "the cursors of a sort by rows", &build->cursors));
-  mbi_parallel(build->context, build->tasks, narrow ? mbi_build_count_i32 : mbi_build_count_i64,
-      build);
-  if (narrow) {
-    mbi_build_place_i32(build);
-  } else {
-    mbi_build_place_i64(build);
-  }
-  mbi_parallel(build->context, build->tasks,
-      narrow ? mbi_build_scatter_i32 : mbi_build_scatter_i64, build);
+  mbi_parallel(build->context, build->tasks, mbi_build_count_task, build);
+  mbi_build_place(build);
+  mbi_parallel(build->context, build->tasks, mbi_build_scatter_task, build);
   mbi_release(build->context, build->cursors);
   return MERBIT_OK;
 }
@@ -10559,10 +10232,10 @@ static void mbi_build_inspect_task(void *argument, int task) {
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
   const size_t size = mbi_type_size(build->to.value_type);
   const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
-  mbi_row_sorts[build->to.value_type](build->col_ind + start,
-      build->values != NULL ? (char *)build->values + (size_t)start * size : NULL, length,
-      build->to.cols, build->scratch_columns + before,
-      (char *)build->scratch + (size_t)before * size);
+  mbi_row_sort(build->col_ind + start,
+      build->values != NULL ? (char *)build->values + (size_t)start * size : NULL,
+      build->values != NULL ? size : 0, length, build->to.cols,
+      build->scratch_columns + before, (char *)build->scratch + (size_t)before * size);
 }
 
 static void mbi_build_sort_task(void *argument, int task) {
@@ -10605,73 +10278,30 @@ static merbit_status mbi_build_sort(mbi_build *build) {
   return MERBIT_OK;
 }
 
-static void mbi_build_merge_f64(mbi_build *build) {
-  double *values = (double *)build->values;
-  int64_t row, at = 0, i = 0;
-  for (row = 0; row < build->to.rows; row++) {
-    int64_t first = at, end = build->row_ptr[row + 1];
-    for (; i < end; i++) {
-      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
-        values[at - 1] += values[i];
-      } else {
-        build->col_ind[at] = build->col_ind[i];
-        values[at++] = values[i];
-      }
+static void mbi_build_add(merbit_type type, void *values, int64_t at, int64_t i) {
+  const int parts = mbi_type_complex(type) ? 2 : 1;
+  int part;
+  for (part = 0; part < parts; part++) {
+    if (type == MERBIT_F32 || type == MERBIT_C64) {
+      ((float *)values)[at * parts + part] += ((float *)values)[i * parts + part];
+    } else {
+      ((double *)values)[at * parts + part] += ((double *)values)[i * parts + part];
     }
-    build->row_ptr[row + 1] = at;
   }
-  build->to.nnz = at;
 }
 
-static void mbi_build_merge_f32(mbi_build *build) {
-  float *values = (float *)build->values;
+static void mbi_build_add_up(mbi_build *build) {
+  const merbit_type type = build->to.value_type;
+  const size_t size = mbi_type_size(type);
   int64_t row, at = 0, i = 0;
   for (row = 0; row < build->to.rows; row++) {
     int64_t first = at, end = build->row_ptr[row + 1];
     for (; i < end; i++) {
       if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
-        values[at - 1] += values[i];
+        mbi_build_add(type, build->values, at - 1, i);
       } else {
         build->col_ind[at] = build->col_ind[i];
-        values[at++] = values[i];
-      }
-    }
-    build->row_ptr[row + 1] = at;
-  }
-  build->to.nnz = at;
-}
-
-static void mbi_build_merge_c64(mbi_build *build) {
-  mbi_c64 *values = (mbi_c64 *)build->values;
-  int64_t row, at = 0, i = 0;
-  for (row = 0; row < build->to.rows; row++) {
-    int64_t first = at, end = build->row_ptr[row + 1];
-    for (; i < end; i++) {
-      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
-        values[at - 1].re += values[i].re;
-        values[at - 1].im += values[i].im;
-      } else {
-        build->col_ind[at] = build->col_ind[i];
-        values[at++] = values[i];
-      }
-    }
-    build->row_ptr[row + 1] = at;
-  }
-  build->to.nnz = at;
-}
-
-static void mbi_build_merge_c128(mbi_build *build) {
-  mbi_c128 *values = (mbi_c128 *)build->values;
-  int64_t row, at = 0, i = 0;
-  for (row = 0; row < build->to.rows; row++) {
-    int64_t first = at, end = build->row_ptr[row + 1];
-    for (; i < end; i++) {
-      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
-        values[at - 1].re += values[i].re;
-        values[at - 1].im += values[i].im;
-      } else {
-        build->col_ind[at] = build->col_ind[i];
-        values[at++] = values[i];
+        mbi_value_copy(build->values, at++, build->values, i, size);
       }
     }
     build->row_ptr[row + 1] = at;
@@ -10724,19 +10354,7 @@ static merbit_status mbi_build_merge(mbi_build *build) {
         "the values of a matrix", &build->values));
     mbi_build_ones(type, build->values, build->to.nnz);
   }
-  switch (type) {
-  case MERBIT_F32:
-    mbi_build_merge_f32(build);
-    break;
-  case MERBIT_C64:
-    mbi_build_merge_c64(build);
-    break;
-  case MERBIT_C128:
-    mbi_build_merge_c128(build);
-    break;
-  default:
-    mbi_build_merge_f64(build);
-  }
+  mbi_build_add_up(build);
   return MERBIT_OK;
 }
 
@@ -10786,10 +10404,12 @@ static void mbi_expand_count(void *argument, int task) {
   }
 }
 
-static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
+static void mbi_expand_row(const mbi_expand *e, int64_t block_row, int r) {
   const merbit_view *bsr = e->bsr;
-  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const size_t size = e->values != NULL ? mbi_type_size(bsr->value_type) : 0;
+  const int64_t block_values = (int64_t)bsr->block_rows * bsr->block_cols;
   const int64_t end = mbi_row_start(bsr, block_row + 1);
+  const int64_t row = r * mbi_block_row_stride(bsr);
   const int stride = mbi_block_column_stride(bsr);
   int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
   int64_t block = mbi_row_start(bsr, block_row);
@@ -10797,123 +10417,12 @@ static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
     const int64_t column = mbi_block_column(bsr, block);
     const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
     int c;
-    for (c = 0; c < inside; c++) {
-      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    for (c = 0; c < inside; c++, at++) {
+      e->col_ind[at] = (int32_t)(column * bsr->block_cols + c);
+      mbi_value_copy(e->values, at, bsr->values, block * block_values + row + c * stride, size);
     }
-    if (e->values != NULL) {
-      const double *from =
-          (const double *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
-      for (c = 0; c < inside; c++) {
-        ((double *)e->values)[at + c] = from[c * stride];
-      }
-    }
-    at += inside;
   }
 }
-
-static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
-  const merbit_view *bsr = e->bsr;
-  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
-  const int64_t end = mbi_row_start(bsr, block_row + 1);
-  const int stride = mbi_block_column_stride(bsr);
-  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
-  int64_t block = mbi_row_start(bsr, block_row);
-  for (; block < end; block++) {
-    const int64_t column = mbi_block_column(bsr, block);
-    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
-    int c;
-    for (c = 0; c < inside; c++) {
-      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
-    }
-    if (e->values != NULL) {
-      const float *from =
-          (const float *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
-      for (c = 0; c < inside; c++) {
-        ((float *)e->values)[at + c] = from[c * stride];
-      }
-    }
-    at += inside;
-  }
-}
-
-static void mbi_expand_row_c64(const mbi_expand *e, int64_t block_row, int r) {
-  const merbit_view *bsr = e->bsr;
-  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
-  const int64_t end = mbi_row_start(bsr, block_row + 1);
-  const int stride = mbi_block_column_stride(bsr);
-  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
-  int64_t block = mbi_row_start(bsr, block_row);
-  for (; block < end; block++) {
-    const int64_t column = mbi_block_column(bsr, block);
-    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
-    int c;
-    for (c = 0; c < inside; c++) {
-      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
-    }
-    if (e->values != NULL) {
-      const mbi_c64 *from =
-          (const mbi_c64 *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
-      for (c = 0; c < inside; c++) {
-        ((mbi_c64 *)e->values)[at + c] = from[c * stride];
-      }
-    }
-    at += inside;
-  }
-}
-
-static void mbi_expand_row_c128(const mbi_expand *e, int64_t block_row, int r) {
-  const merbit_view *bsr = e->bsr;
-  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
-  const int64_t end = mbi_row_start(bsr, block_row + 1);
-  const int stride = mbi_block_column_stride(bsr);
-  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
-  int64_t block = mbi_row_start(bsr, block_row);
-  for (; block < end; block++) {
-    const int64_t column = mbi_block_column(bsr, block);
-    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
-    int c;
-    for (c = 0; c < inside; c++) {
-      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
-    }
-    if (e->values != NULL) {
-      const mbi_c128 *from =
-          (const mbi_c128 *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
-      for (c = 0; c < inside; c++) {
-        ((mbi_c128 *)e->values)[at + c] = from[c * stride];
-      }
-    }
-    at += inside;
-  }
-}
-
-static void mbi_expand_row_h16(const mbi_expand *e, int64_t block_row, int r) {
-  const merbit_view *bsr = e->bsr;
-  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
-  const int64_t end = mbi_row_start(bsr, block_row + 1);
-  const int stride = mbi_block_column_stride(bsr);
-  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
-  int64_t block = mbi_row_start(bsr, block_row);
-  for (; block < end; block++) {
-    const int64_t column = mbi_block_column(bsr, block);
-    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
-    int c;
-    for (c = 0; c < inside; c++) {
-      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
-    }
-    if (e->values != NULL) {
-      const uint16_t *from =
-          (const uint16_t *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
-      for (c = 0; c < inside; c++) {
-        ((uint16_t *)e->values)[at + c] = from[c * stride];
-      }
-    }
-    at += inside;
-  }
-}
-
-static void (*const mbi_expand_rows[])(const mbi_expand *e, int64_t block_row, int r) = {
-    mbi_expand_row_f64, mbi_expand_row_f64, mbi_expand_row_f32, mbi_expand_row_h16,
-    mbi_expand_row_h16, mbi_expand_row_c64, mbi_expand_row_c128, };
 
 static void mbi_expand_fill(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
@@ -10924,7 +10433,7 @@ static void mbi_expand_fill(void *argument, int task) {
     const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
     int r;
     for (r = 0; r < inside; r++) {
-      mbi_expand_rows[bsr->value_type](e, row, r);
+      mbi_expand_row(e, row, r);
     }
   }
 }
@@ -10976,7 +10485,7 @@ static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_vie
 }
 
 /* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
-MBI_COLD static void mbi_build_describe(mbi_build *build, merbit_context *context,
+static void mbi_build_describe(mbi_build *build, merbit_context *context,
     const merbit_view *from, int flags) {
   const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
   memset(build, 0, sizeof *build);
@@ -10993,7 +10502,7 @@ MBI_COLD static void mbi_build_describe(mbi_build *build, merbit_context *contex
   build->to.nnz = from->nnz;
 }
 
-MBI_COLD static merbit_status mbi_build_allocate(mbi_build *build) {
+static merbit_status mbi_build_allocate(mbi_build *build) {
   merbit_context *context = build->context;
   int64_t nnz = build->to.nnz;
   void *memory;
@@ -11011,7 +10520,7 @@ MBI_COLD static merbit_status mbi_build_allocate(mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_build_narrow(mbi_build *build) {
+static merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
   if (build->to.nnz > INT32_MAX) {
@@ -11030,7 +10539,7 @@ MBI_COLD static merbit_status mbi_build_narrow(mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_build_run(mbi_build *build, int flags) {
+static merbit_status mbi_build_run(mbi_build *build, int flags) {
   MBI_TRY(mbi_build_allocate(build));
   MBI_TRY(mbi_build_group(build));
   MBI_TRY(mbi_build_sort(build));
@@ -11040,7 +10549,7 @@ MBI_COLD static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-MBI_COLD static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
     void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
   *matrix = made;
@@ -11056,7 +10565,7 @@ MBI_COLD static merbit_status mbi_matrix_record(merbit_context *context, const m
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
     int flags, merbit_matrix **matrix) {
   mbi_build build;
   merbit_status status;
@@ -11077,7 +10586,7 @@ MBI_COLD static merbit_status mbi_matrix_from_entries(merbit_context *context, c
   return status;
 }
 
-MBI_COLD static merbit_status mbi_matrix_from_view(merbit_context *context,
+static merbit_status mbi_matrix_from_view(merbit_context *context,
     const merbit_view *view, int flags, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
@@ -11097,7 +10606,7 @@ MBI_COLD static merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-MBI_COLD static void mbi_matrix_retain(merbit_matrix *matrix) {
+static void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);
     matrix->references++;
@@ -11244,11 +10753,7 @@ static void mbi_graph_sort_task(void *argument, int task) {
   for (; v < last; v++) {
     int32_t *row = graph->columns + graph->starts[v], count = 0;
     const int64_t length = graph->starts[v + 1] - graph->starts[v];
-    if (length <= MBI_SHORT_ROW) {
-      mbi_row_insertion_f32(row, NULL, length);
-    } else {
-      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->scratch + before, NULL);
-    }
+    mbi_row_sort(row, NULL, 0, length, graph->rows, graph->scratch + before, NULL);
     for (k = 0; k < length; k++) {
       if (count == 0 || row[k] != row[count - 1]) {
         row[count++] = row[k];
@@ -11522,104 +11027,44 @@ static merbit_status mbi_order_create(merbit_context *context, const merbit_view
 }
 
 /* ==== >>matrix/permute.c  a square matrix in another order ================================ */
-static void mbi_gather_f64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((double *)to)[i] = ((const double *)from)[mbi_index_at(places, place_type, i)];
+#define MBI_BY_SIZE(size, loop) \
+  switch (size) { \
+  case sizeof(uint16_t): \
+    loop(sizeof(uint16_t)); \
+    break; \
+  case sizeof(float): \
+    loop(sizeof(float)); \
+    break; \
+  case sizeof(double): \
+    loop(sizeof(double)); \
+    break; \
+  default: \
+    loop(sizeof(mbi_c128)); \
   }
-}
-
-static void mbi_scatter_f64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((double *)to)[mbi_index_at(places, place_type, i)] = ((const double *)from)[i];
+#define MBI_GATHER(size) \
+  for (i = first; i < last; i++) { \
+    memcpy(target + (size_t)i * size, \
+           source + (size_t)mbi_index_at(places, place_type, i) * size, size); \
   }
-}
-
-static void mbi_gather_f32(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((float *)to)[i] = ((const float *)from)[mbi_index_at(places, place_type, i)];
+#define MBI_SCATTER(size) \
+  for (i = first; i < last; i++) { \
+    memcpy(target + (size_t)mbi_index_at(places, place_type, i) * size, \
+           source + (size_t)i * size, size); \
   }
-}
-
-static void mbi_scatter_f32(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((float *)to)[mbi_index_at(places, place_type, i)] = ((const float *)from)[i];
-  }
-}
-
-static void mbi_gather_c64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((mbi_c64 *)to)[i] = ((const mbi_c64 *)from)[mbi_index_at(places, place_type, i)];
-  }
-}
-
-static void mbi_scatter_c64(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((mbi_c64 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c64 *)from)[i];
-  }
-}
-
-static void mbi_gather_c128(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((mbi_c128 *)to)[i] = ((const mbi_c128 *)from)[mbi_index_at(places, place_type, i)];
-  }
-}
-
-static void mbi_scatter_c128(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((mbi_c128 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c128 *)from)[i];
-  }
-}
-
-static void mbi_gather_h16(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((uint16_t *)to)[i] = ((const uint16_t *)from)[mbi_index_at(places, place_type, i)];
-  }
-}
-
-static void mbi_scatter_h16(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  for (i = first; i < last; i++) {
-    ((uint16_t *)to)[mbi_index_at(places, place_type, i)] = ((const uint16_t *)from)[i];
-  }
-}
-
-typedef void (*mbi_mover)(void *to, const void *from, const void *places,
-    merbit_index_type place_type, int64_t first, int64_t last);
 
 static void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
-  static const mbi_mover movers[] = {
-      mbi_gather_f64, mbi_gather_f64, mbi_gather_f32, mbi_gather_h16, mbi_gather_h16,
-      mbi_gather_c64, mbi_gather_c128, };
-  movers[type](to, from, places, place_type, first, last);
-}
+  char *target = (char *)to;
+  const char *source = (const char *)from;
+  int64_t i;
+  MBI_BY_SIZE(mbi_type_size(type), MBI_GATHER) }
 
 static void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
     merbit_index_type place_type, int64_t first, int64_t last) {
-  static const mbi_mover movers[] = {
-      mbi_scatter_f64, mbi_scatter_f64, mbi_scatter_f32, mbi_scatter_h16, mbi_scatter_h16,
-      mbi_scatter_c64, mbi_scatter_c128, };
-  movers[type](to, from, places, place_type, first, last);
-}
+  char *target = (char *)to;
+  const char *source = (const char *)from;
+  int64_t i;
+  MBI_BY_SIZE(mbi_type_size(type), MBI_SCATTER) }
 
 static void mbi_bandwidth_task(void *argument, int task) {
   mbi_permute *p = (mbi_permute *)argument;
@@ -11819,7 +11264,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-MBI_COLD static void mbi_transpose_map_blocks_task(void *argument, int task) {
+static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
   char *to = (char *)(uintptr_t)f->to->values;
@@ -11831,7 +11276,7 @@ MBI_COLD static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_transpose_map_into(merbit_context *context, const void *values,
+static void mbi_transpose_map_into(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
@@ -11845,7 +11290,7 @@ MBI_COLD static void mbi_transpose_map_into(merbit_context *context, const void 
   mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
-MBI_COLD static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
+static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   MBI_TRY(mbi_build_allocate(build));
@@ -11862,7 +11307,7 @@ MBI_COLD static merbit_status mbi_transpose_map_run(mbi_build *build, const merb
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
+static merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
     merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
@@ -11921,7 +11366,7 @@ typedef struct mbi_expansion {
   int64_t longest[MBI_MAX_THREADS];
 } mbi_expansion;
 
-MBI_COLD static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
+static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
     merbit_operation operation) {
   mbi_symmetry_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
   const int mirror = symmetry == MERBIT_SYMMETRY_SKEW        ? MBI_NEGATED
@@ -11938,7 +11383,7 @@ MBI_COLD static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetr
   return signs;
 }
 
-MBI_COLD static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
+static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 2 * (size_t)parts;
@@ -11959,7 +11404,7 @@ MBI_COLD static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int 
   }
 }
 
-MBI_COLD static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
+static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 4 * (size_t)parts;
@@ -11980,7 +11425,7 @@ MBI_COLD static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int 
   }
 }
 
-MBI_COLD static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
+static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 8 * (size_t)parts;
@@ -12009,7 +11454,7 @@ typedef struct mbi_expansion_call {
   int tasks;
 } mbi_expansion_call;
 
-MBI_COLD static void mbi_expansion_values_task(void *argument, int task) {
+static void mbi_expansion_values_task(void *argument, int task) {
   const mbi_expansion_call *c = (const mbi_expansion_call *)argument;
   void *to = (void *)(uintptr_t)c->to->values;
   const int64_t first = mbi_share(c->to->nnz, c->tasks, task);
@@ -12025,7 +11470,7 @@ MBI_COLD static void mbi_expansion_values_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
+static void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
     const void *from, const void *places, merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
   call.signs = signs;
@@ -12037,7 +11482,7 @@ MBI_COLD static void mbi_expansion_values(merbit_context *context, mbi_symmetry_
   mbi_parallel(context, call.tasks, mbi_expansion_values_task, &call);
 }
 
-MBI_COLD static void mbi_expansion_count_task(void *argument, int task) {
+static void mbi_expansion_count_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   const merbit_index_type type = h->to.offset_type;
@@ -12059,7 +11504,7 @@ MBI_COLD static void mbi_expansion_count_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_expansion_place(mbi_expansion *h) {
+static void mbi_expansion_place(mbi_expansion *h) {
   const merbit_index_type type = h->to.offset_type;
   const int64_t rows = h->to.rows;
   int64_t at = 0, row;
@@ -12075,7 +11520,7 @@ MBI_COLD static void mbi_expansion_place(mbi_expansion *h) {
   mbi_index_set(h->row_ptr, type, rows, at);
 }
 
-MBI_COLD static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row, int64_t column,
+static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row, int64_t column,
     int64_t place) {
   const int64_t at = mbi_index_at(cursors, h->to.offset_type, row);
   mbi_index_set(cursors, h->to.offset_type, row, at + 1);
@@ -12085,7 +11530,7 @@ MBI_COLD static void mbi_expansion_put(const mbi_expansion *h, void *cursors, in
   }
 }
 
-MBI_COLD static void mbi_expansion_scatter_task(void *argument, int task) {
+static void mbi_expansion_scatter_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   char *cursors = (char *)h->cursors +
@@ -12105,7 +11550,7 @@ MBI_COLD static void mbi_expansion_scatter_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_expansion_group(mbi_expansion *h) {
+static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
   h->tasks = mbi_share_tasks(context, h->to.nnz);
@@ -12122,11 +11567,11 @@ MBI_COLD static merbit_status mbi_expansion_group(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
+static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
   return mbi_index_at(h->row_ptr, h->to.offset_type, row);
 }
 
-MBI_COLD static void mbi_expansion_inspect_task(void *argument, int task) {
+static void mbi_expansion_inspect_task(void *argument, int task) {
   mbi_expansion *h = (mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), longest = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
@@ -12140,7 +11585,7 @@ MBI_COLD static void mbi_expansion_inspect_task(void *argument, int task) {
   h->longest[task] = longest;
 }
 
-MBI_COLD static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
+static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
     uint64_t *keys) {
   uint64_t *sorted, *places;
   int64_t k;
@@ -12160,7 +11605,7 @@ MBI_COLD static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t star
   }
 }
 
-MBI_COLD static void mbi_expansion_sort_task(void *argument, int task) {
+static void mbi_expansion_sort_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), before = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
@@ -12177,7 +11622,7 @@ MBI_COLD static void mbi_expansion_sort_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_expansion_sort(mbi_expansion *h) {
+static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   int64_t keys = 0;
   void *memory;
   int task;
@@ -12202,7 +11647,7 @@ MBI_COLD static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
+static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
   void *memory = NULL;
   MBI_TRY(mbi_allocate_array(context, h->to.rows + 1, mbi_index_bytes(h->to.offset_type),
@@ -12221,7 +11666,7 @@ MBI_COLD static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expansion_run(mbi_expansion *h) {
+static merbit_status mbi_expansion_run(mbi_expansion *h) {
   MBI_TRY(mbi_expansion_allocate(h));
   MBI_TRY(mbi_expansion_group(h));
   MBI_TRY(mbi_expansion_sort(h));
@@ -12232,7 +11677,7 @@ MBI_COLD static merbit_status mbi_expansion_run(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
+static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
     merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
   int64_t first[4];
@@ -12265,7 +11710,7 @@ MBI_COLD static merbit_status mbi_symmetric_expand(merbit_context *context, cons
   return status;
 }
 
-MBI_COLD static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_view half;
   merbit_status status;
@@ -12279,7 +11724,7 @@ MBI_COLD static merbit_status mbi_view_to_full(merbit_context *context, const me
   return status;
 }
 
-MBI_COLD static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
+static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   if (mbi_view_is_triangle(view)) {
     mbi_host_view_release(context, host);
@@ -12856,7 +12301,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
 }
 
 /* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
-MBI_COLD MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
+MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
     const void *col_ind, const void *values) {
   merbit_view view;
   memset(&view, 0, sizeof view);
@@ -12869,7 +12314,7 @@ MBI_COLD MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t n
   return view;
 }
 
-MBI_COLD MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
+MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
     int block_cols, const void *row_ptr, const void *col_ind, const void *values) {
   merbit_view view = merbit_csr(rows, cols, blocks, row_ptr, col_ind, values);
   view.format = MERBIT_BSR;
@@ -12881,7 +12326,7 @@ MBI_COLD MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t b
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
     const void *detail, merbit_matrix **matrix);
 
-MBI_COLD static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
     mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
   merbit_view host;
   merbit_status status;
@@ -12900,12 +12345,12 @@ MBI_COLD static merbit_status mbi_matrix_checked(merbit_context *context, const 
   return status;
 }
 
-MBI_COLD static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
+static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
     const void *flags, merbit_matrix **matrix) {
   return mbi_matrix_from_view(context, host, *(const int *)flags, matrix);
 }
 
-MBI_COLD static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
+static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
     const void *desc, merbit_matrix **matrix) {
   mbi_bsr bsr;
   merbit_status status;
@@ -12918,19 +12363,19 @@ MBI_COLD static merbit_status mbi_matrix_make_bsr(merbit_context *context, const
   return status;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
+MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
     merbit_matrix **matrix) {
   const int flags = 0;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
     const merbit_view *view, merbit_matrix **matrix) {
   const int flags = MBI_BUILD_TRANSPOSE;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
     const merbit_view *view, const merbit_bsr_desc *desc, merbit_matrix **matrix) {
   merbit_bsr_desc defaults;
   memset(&defaults, 0, sizeof defaults);
@@ -12938,7 +12383,7 @@ MBI_COLD MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *conte
       matrix);
 }
 
-MBI_COLD MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
+MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
   merbit_view none;
   if (matrix != NULL) {
     return matrix->view;
@@ -12947,7 +12392,7 @@ MBI_COLD MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) 
   return none;
 }
 
-MBI_COLD MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
+MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   merbit_context *context;
   int64_t left;
   if (matrix == NULL) {
@@ -13657,7 +13102,7 @@ MBI_COLD static int mbi_expression_is(const mbi_expression *e, const char *token
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-MBI_COLD static const char *mbi_expression_decimal(const char *p) {
+static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
     p++;
@@ -13703,7 +13148,8 @@ MBI_COLD static void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
+MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
+    const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
@@ -13743,12 +13189,12 @@ MBI_COLD static merbit_status mbi_expression_want(mbi_expression *e, size_t from
 /* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-MBI_COLD static merbit_status mbi_expression_enter(mbi_expression *e) {
+static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
       : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-MBI_COLD static merbit_status mbi_expression_number(mbi_expression *e) {
+static merbit_status mbi_expression_number(mbi_expression *e) {
   char text[MBI_EXPRESSION_DIGITS + 16];
   mbi_decimal d;
   double value = (double)INFINITY;
@@ -13782,7 +13228,7 @@ MBI_COLD static merbit_status mbi_expression_number(mbi_expression *e) {
   return mbi_expression_append(e, text);
 }
 
-MBI_COLD static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
+static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
   char text[48];
   int i;
   mbi_expression_next(e);
@@ -13806,7 +13252,7 @@ MBI_COLD static merbit_status mbi_expression_call(mbi_expression *e, const char 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_word(mbi_expression *e) {
+static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
   for (i = 0; e->names[i] != NULL; i++) {
@@ -13825,7 +13271,7 @@ MBI_COLD static merbit_status mbi_expression_word(mbi_expression *e) {
       : mbi_expression_refuse(e, "is no name known here");
 }
 
-MBI_COLD static merbit_status mbi_expression_primary(mbi_expression *e) {
+static merbit_status mbi_expression_primary(mbi_expression *e) {
   e->operand = MBI_OPERAND_NUMBER;
   if (e->length > 0 && mbi_is_letter(*e->at)) {
     return mbi_expression_word(e);
@@ -13845,7 +13291,7 @@ MBI_COLD static merbit_status mbi_expression_primary(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_factor(mbi_expression *e) {
+static merbit_status mbi_expression_factor(mbi_expression *e) {
   const size_t from = e->written;
   const char sign = e->length == 1 ? *e->at : '\0';
   MBI_TRY(mbi_expression_enter(e));
@@ -13884,7 +13330,7 @@ static const mbi_infix mbi_infixes[] = {
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "}, };
 
-MBI_COLD static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
+static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
   size_t i;
   for (i = 0; i < sizeof mbi_infixes / sizeof mbi_infixes[0]; i++) {
     if (mbi_infixes[i].level == level && mbi_expression_is(e, mbi_infixes[i].token)) {
@@ -13894,7 +13340,7 @@ MBI_COLD static const mbi_infix *mbi_expression_infix(const mbi_expression *e, i
   return NULL;
 }
 
-MBI_COLD static merbit_status mbi_expression_level(mbi_expression *e, int level) {
+static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
   int terms = 1;
@@ -13918,7 +13364,7 @@ MBI_COLD static merbit_status mbi_expression_level(mbi_expression *e, int level)
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_choice(mbi_expression *e) {
+static merbit_status mbi_expression_choice(mbi_expression *e) {
   const size_t from = e->written;
   int arm;
   MBI_TRY(mbi_expression_enter(e));
@@ -13943,7 +13389,7 @@ MBI_COLD static merbit_status mbi_expression_choice(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_whole(mbi_expression *e) {
+static merbit_status mbi_expression_whole(mbi_expression *e) {
   mbi_expression_next(e);
   MBI_TRY(mbi_expression_choice(e));
   if (e->length > 0) {
@@ -14248,7 +13694,7 @@ static const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-MBI_COLD static const char *mbi_mm_match(const char *p, const char *word) {
+static const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
     if (c != *word) {
@@ -14258,7 +13704,7 @@ MBI_COLD static const char *mbi_mm_match(const char *p, const char *word) {
   return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
 }
 
-MBI_COLD static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
+static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
     const char *const *words, int *choice) {
   const char *p = mbi_mm_skip_blanks(*at);
   char quoted[MBI_MM_QUOTE], expected[96];
@@ -14282,7 +13728,7 @@ MBI_COLD static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char *
       mbi_mm_quote_word(p, quoted), expected);
 }
 
-MBI_COLD static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
+static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
         "an array file cannot be a pattern, which has no values to list");
@@ -14299,7 +13745,7 @@ MBI_COLD static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
+static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
   static const char *const objects[] = {"matrix", NULL};
   static const char *const formats[] = {"coordinate", "array", NULL};
   static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
@@ -14327,7 +13773,7 @@ MBI_COLD static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header
   return mbi_mm_check_banner(in, header);
 }
 
-MBI_COLD static const char *mbi_mm_whole(const char *p, int64_t *number) {
+static const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
   p += *p == '+';
@@ -14346,7 +13792,7 @@ MBI_COLD static const char *mbi_mm_whole(const char *p, int64_t *number) {
   return end;
 }
 
-MBI_COLD static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, const char *what,
+static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, const char *what,
     int64_t *size) {
   const char *p = mbi_mm_skip_blanks(*at);
   const char *end = mbi_mm_whole(p, size);
@@ -14368,7 +13814,7 @@ MBI_COLD static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const cha
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
+static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
     const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
   if (most == 0) {
@@ -14382,7 +13828,7 @@ MBI_COLD static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
       "; set max_rows of merbit_read_desc to read such a file", header->rows, most);
 }
 
-MBI_COLD static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
+static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
@@ -14392,7 +13838,7 @@ MBI_COLD static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   return n * half / 2;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
+static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->cols > INT32_MAX) {
     return mbi_mm_fail(in, MERBIT_TOO_LARGE, in->line,
         "%" PRId64 " columns; this version takes at most 2^31 - 1", header->cols);
@@ -14407,7 +13853,7 @@ MBI_COLD static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const m
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
+static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
       : header->field == MBI_MM_PATTERN ? 4 : 6) + (header->field == MBI_MM_COMPLEX ? 2 : 0);
   const int64_t left =
@@ -14420,7 +13866,7 @@ MBI_COLD static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const
       " bytes that follow; the file ends early", header->entries, shortest, left);
 }
 
-MBI_COLD static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
+static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
   MBI_TRY(mbi_mm_next_line(in));
@@ -14942,7 +14388,7 @@ typedef struct mbi_mm_output {
   size_t used;
 } mbi_mm_output;
 
-MBI_COLD static merbit_status mbi_mm_flush(mbi_mm_output *out) {
+static merbit_status mbi_mm_flush(mbi_mm_output *out) {
   const size_t size = out->used;
   int result;
   out->used = 0;
@@ -14957,13 +14403,13 @@ MBI_COLD static merbit_status mbi_mm_flush(mbi_mm_output *out) {
   return mbi_fail(out->context, MERBIT_IO_ERROR, "the write callback returned %d", result);
 }
 
-MBI_COLD static void mbi_mm_put_text(mbi_mm_output *out, const char *text) {
+static void mbi_mm_put_text(mbi_mm_output *out, const char *text) {
   const size_t size = strlen(text);
   memcpy(out->buffer + out->used, text, size);
   out->used += size;
 }
 
-MBI_COLD static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator) {
+static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator) {
   char digits[24];
   size_t first = sizeof digits;
   digits[--first] = separator;
@@ -14975,7 +14421,7 @@ MBI_COLD static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char s
   out->used += sizeof digits - first;
 }
 
-MBI_COLD static void mbi_mm_mend_point(char *text) {
+static void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
     if (mbi_is_digit(*text) || *text == '-' || *text == '+' || *text == 'e') {
@@ -14987,7 +14433,7 @@ MBI_COLD static void mbi_mm_mend_point(char *text) {
   *to = '\0';
 }
 
-MBI_COLD static int mbi_mm_reads_back(const char *text, double value, int single) {
+static int mbi_mm_reads_back(const char *text, double value, int single) {
   char line[40];
   mbi_decimal decimal;
   double read = 0;
@@ -15001,7 +14447,7 @@ MBI_COLD static int mbi_mm_reads_back(const char *text, double value, int single
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-MBI_COLD static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
+static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   char text[40];
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
@@ -15016,7 +14462,7 @@ MBI_COLD static void mbi_mm_put_value(mbi_mm_output *out, double value, int sing
   mbi_mm_put_text(out, text);
 }
 
-MBI_COLD static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
+static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
     int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
   const merbit_type type = mbi_view_type(view);
@@ -15036,7 +14482,7 @@ MBI_COLD static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *vie
   }
 }
 
-MBI_COLD static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
   for (i = 0; i < view->nnz; i++) {
     if (view->format == MERBIT_COO) {
@@ -15054,7 +14500,7 @@ MBI_COLD static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const mer
   return mbi_mm_flush(out);
 }
 
-MBI_COLD static const char *mbi_mm_symmetry_word(const merbit_view *view) {
+static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
     return "general\n";
@@ -15068,7 +14514,7 @@ MBI_COLD static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   }
 }
 
-MBI_COLD static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
   merbit_status status;
   MBI_TRY(mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer));
@@ -15085,7 +14531,7 @@ MBI_COLD static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit
   return status;
 }
 
-MBI_COLD static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   merbit_matrix *entries;
   merbit_status status;
   if (view->format != MERBIT_BSR) {
@@ -15097,7 +14543,7 @@ MBI_COLD static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view
   return status;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
     const char *culprit) {
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -15118,7 +14564,7 @@ MBI_COLD static merbit_status mbi_mm_check_writable(merbit_context *context, con
   return merbit_view_check(context, view);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
     const merbit_view *view, merbit_write_callback write, void *user) {
   mbi_mm_output out;
   MBI_TRY(mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL));
@@ -15129,7 +14575,7 @@ MBI_COLD MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *con
   return mbi_mm_write(&out, view);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
     const merbit_view *view, const char *path) {
   mbi_mm_output out;
   mbi_replacement replacement;
@@ -17342,11 +16788,11 @@ typedef struct mbi_sorted_build {
   int *differ;
 } mbi_sorted_build;
 
-MBI_COLD static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
+static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-MBI_COLD static void mbi_sorted_cut(merbit_plan *plan) {
+static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
   mbi_sorted_share *share = plan->sorted.shares;
@@ -17372,11 +16818,11 @@ MBI_COLD static void mbi_sorted_cut(merbit_plan *plan) {
   }
 }
 
-MBI_COLD static int mbi_sorted_bucket(int64_t length) {
+static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-MBI_COLD static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
     int64_t *counts) {
   int64_t start = mbi_row_start(csr, row);
   memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
@@ -17387,11 +16833,11 @@ MBI_COLD static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64
   }
 }
 
-MBI_COLD static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
+static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-MBI_COLD static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
   const size_t size = mbi_type_size(plan->type);
   const char *first = (const char *)plan->values;
   int64_t k;
@@ -17403,7 +16849,7 @@ MBI_COLD static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_
   return 0;
 }
 
-MBI_COLD static void mbi_sorted_measure(void *argument, int task) {
+static void mbi_sorted_measure(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   mbi_sorted_share *share = plan->sorted.shares + task;
@@ -17420,7 +16866,7 @@ MBI_COLD static void mbi_sorted_measure(void *argument, int task) {
   build->differ[task] = mbi_sorted_differ(plan, share);
 }
 
-MBI_COLD static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
+static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
     int32_t *target) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   for (; begin < end; begin++) {
@@ -17428,7 +16874,7 @@ MBI_COLD static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, i
   }
 }
 
-MBI_COLD static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
+static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
     int64_t last) {
   const merbit_view *csr = &plan->csr;
   const mbi_sorted *sorted = &plan->sorted;
@@ -17468,7 +16914,7 @@ MBI_COLD static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sort
   return run - (sorted->runs + window->run);
 }
 
-MBI_COLD static void mbi_sorted_values(void *argument, int task) {
+static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   const mbi_sorted *sorted = &plan->sorted;
@@ -17495,7 +16941,7 @@ MBI_COLD static void mbi_sorted_values(void *argument, int task) {
       (size_t)(share->carry_end - share->carry) * size);
 }
 
-MBI_COLD static void mbi_sorted_fill(void *argument, int task) {
+static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   const merbit_view *csr = &plan->csr;
@@ -17520,7 +16966,7 @@ MBI_COLD static void mbi_sorted_fill(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_sorted_destroy(merbit_plan *plan) {
+static void mbi_sorted_destroy(merbit_plan *plan) {
   mbi_sorted *sorted = &plan->sorted;
   mbi_release(plan->context, sorted->shares);
   mbi_release(plan->context, sorted->windows);
@@ -17531,18 +16977,18 @@ MBI_COLD static void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-MBI_COLD static double mbi_sorted_first(const merbit_plan *plan) {
+static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
       : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
       : *(const double *)plan->values;
 }
 
-MBI_COLD static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
   return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
       "the values of sorted rows", &plan->sorted.values);
 }
 
-MBI_COLD static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   int64_t windows = 0, runs = 0;
@@ -17569,7 +17015,7 @@ MBI_COLD static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ)
   return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_sorted_create(merbit_plan *plan) {
+static merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
@@ -17593,7 +17039,7 @@ MBI_COLD static merbit_status mbi_sorted_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_sorted_update(merbit_plan *plan) {
+static merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   int task, differ = plan->sorted.values != NULL;
   for (task = 0; task < plan->tasks && !differ; task++) {
@@ -17946,7 +17392,7 @@ typedef struct mbi_numa_copy {
   size_t size;
 } mbi_numa_copy;
 
-MBI_COLD static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
+static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   const int64_t path = plan->csr.rows + plan->csr.nnz;
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
@@ -17966,14 +17412,14 @@ MBI_COLD static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *num
   return settled;
 }
 
-MBI_COLD static void mbi_numa_copy_part(void *argument, int task) {
+static void mbi_numa_copy_part(void *argument, int task) {
   const mbi_numa_copy *copy = (const mbi_numa_copy *)argument;
   const size_t begin = (size_t)mbi_numa_entry(copy->plan, task) * copy->size;
   const size_t end = (size_t)mbi_numa_entry(copy->plan, task + 1) * copy->size;
   memcpy(copy->to + begin, copy->from + begin, end - begin);
 }
 
-MBI_COLD static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
+static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
     void **to) {
   mbi_numa_copy copy;
   MBI_TRY(mbi_allocate_array(plan->context, plan->csr.nnz, size,
@@ -17986,7 +17432,7 @@ MBI_COLD static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
+static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
   void *memory;
@@ -18837,7 +18283,7 @@ static const mbi_cpu_method mbi_many_cpu_method = {
     NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
-MBI_COLD static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
   const void *copy = NULL;
   merbit_status status;
   if (fresh->memory != MERBIT_MEMORY_DEVICE) {
@@ -18854,24 +18300,24 @@ MBI_COLD static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_view_is_plain(const merbit_view *view) {
+static int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-MBI_COLD static int mbi_format_blocks_fit(const merbit_plan *plan) {
+static int mbi_format_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
       (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
       desc->block_cols == plan->view.block_cols));
 }
 
-MBI_COLD static int mbi_format_converts(const merbit_plan *plan) {
+static int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
       (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
       !mbi_format_blocks_fit(plan));
 }
 
-MBI_COLD static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = plan->desc.block_rows;
@@ -18882,7 +18328,7 @@ MBI_COLD static merbit_status mbi_format_host_blocks(merbit_plan *plan, const me
       plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
 }
 
-MBI_COLD static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
+static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
@@ -18894,7 +18340,7 @@ MBI_COLD static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_format_blocks(merbit_plan *plan) {
+static merbit_status mbi_format_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
   if (view->memory == MERBIT_MEMORY_DEVICE && mbi_format_blocks_fit(plan)) {
@@ -18909,7 +18355,7 @@ MBI_COLD static merbit_status mbi_format_blocks(merbit_plan *plan) {
   return mbi_format_blocks_on_host(plan);
 }
 
-MBI_COLD static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
   MBI_TRY(mbi_plan_check_arrays(plan, host));
   if (!mbi_view_is_plain(&plan->view)) {
     MBI_TRY(
@@ -18919,7 +18365,7 @@ MBI_COLD static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbi
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_format_csr(merbit_plan *plan) {
+static merbit_status mbi_format_csr(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   plan->csr = plan->view;
@@ -18936,11 +18382,11 @@ MBI_COLD static merbit_status mbi_format_csr(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_format_make(merbit_plan *plan) {
+static merbit_status mbi_format_make(merbit_plan *plan) {
   return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
 }
 
-MBI_COLD static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
+static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
     mbi_new_values *fresh) {
   merbit_view host = *structure;
   host.values = fresh->values;
@@ -18957,7 +18403,7 @@ MBI_COLD static merbit_status mbi_format_convert(merbit_plan *plan, const merbit
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_view structure = plan->view, host;
   merbit_status status;
   if (!mbi_format_converts(plan)) {
@@ -18980,8 +18426,9 @@ MBI_COLD static int64_t mbi_arrays_blocks(int64_t count) {
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
-    merbit_index_type index_type, int base, mbi_program *program) {
+MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context,
+    merbit_index_type offset_type, merbit_index_type index_type, int base,
+    mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
@@ -19000,7 +18447,7 @@ MBI_COLD static uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-MBI_COLD static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
   merbit_view host;
   merbit_status status = mbi_view_download(context, view, &host);
   if (status == MERBIT_OK) {
@@ -19013,7 +18460,7 @@ MBI_COLD static merbit_status mbi_device_csr_explain(merbit_context *context, co
       "unchanged until the plan is destroyed");
 }
 
-MBI_COLD static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   void *function = NULL;
@@ -19036,7 +18483,7 @@ MBI_COLD static merbit_status mbi_device_csr_check(merbit_plan *plan, const merb
   return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   void *function = NULL;
@@ -19063,7 +18510,7 @@ MBI_COLD static merbit_status mbi_array_upload(merbit_plan *plan, const void *so
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
     mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
   MBI_TRY(mbi_array_upload(plan, view->row_ptr,
@@ -19078,7 +18525,7 @@ MBI_COLD static merbit_status mbi_device_csr_upload(merbit_plan *plan, const mer
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, int unchecked, mbi_device_csr *csr) {
   if (!unchecked) {
     MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
@@ -19089,7 +18536,7 @@ MBI_COLD static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const me
   return mbi_device_synchronize(plan->context, NULL);
 }
 
-MBI_COLD static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   const void *arrays[3];
@@ -19208,7 +18655,7 @@ MBI_COLD static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_create(merbit_plan *plan) {
+static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -19294,13 +18741,13 @@ MBI_COLD static merbit_status mbi_nonempty_sample(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
+static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
       given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
+static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int by_offsets = mbi_nonempty_has_column_offsets(plan);
   const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
@@ -19318,7 +18765,7 @@ MBI_COLD static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
+static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
@@ -19376,7 +18823,7 @@ MBI_COLD static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t c
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
     uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
@@ -19592,11 +19039,11 @@ typedef struct mbi_values_scratch {
 
 #define MBI_VALUES_AT(search, field) ((search)->scratch + offsetof(mbi_values_scratch, field))
 
-MBI_COLD static int64_t mbi_values_blocks(uint64_t count) {
+static int64_t mbi_values_blocks(uint64_t count) {
   return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
 }
 
-MBI_COLD static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
+static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
   const mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type);
   switch (form) {
@@ -19617,7 +19064,7 @@ MBI_COLD static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_for
   }
 }
 
-MBI_COLD static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
+static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
       MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
   const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
@@ -19636,7 +19083,7 @@ MBI_COLD static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint
   return best;
 }
 
-MBI_COLD static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
     const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = NULL;
   MBI_TRY(mbi_program_kernel(plan->context, search->program, name, &kernel));
@@ -19644,12 +19091,12 @@ MBI_COLD static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_se
       arguments);
 }
 
-MBI_COLD static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *search) {
   return mbi_device_download(plan->context, &search->against, MBI_VALUES_AT(search, against),
       sizeof search->against);
 }
 
-MBI_COLD static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
+static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
     mbi_devptr values, mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -19680,12 +19127,12 @@ MBI_COLD static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_pro
   return mbi_values_answer(plan, search);
 }
 
-MBI_COLD static void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
+static void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search) {
   mbi_plan_release(plan, search->scratch);
   mbi_plan_release(plan, search->columns);
 }
 
-MBI_COLD static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_check_arguments arguments;
@@ -19698,7 +19145,7 @@ MBI_COLD static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_sea
       0, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
   mbi_devptr keys = MBI_VALUES_AT(search, keys), distinct = MBI_VALUES_AT(search, distinct);
   mbi_devptr against = MBI_VALUES_AT(search, against);
   mbk_forms_collect_arguments arguments;
@@ -19712,7 +19159,7 @@ MBI_COLD static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_s
       mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
 
-MBI_COLD static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
   uint64_t found[2] = {0, 0};
   mbi_devptr changes = MBI_VALUES_AT(search, changes);
@@ -19730,7 +19177,7 @@ MBI_COLD static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_value
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_search *search) {
   const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
   uint32_t wide = plan->type == MERBIT_F64;
   mbi_devptr against = MBI_VALUES_AT(search, against);
@@ -19755,7 +19202,7 @@ MBI_COLD static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_va
       mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
-MBI_COLD static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
+static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, int *have) {
   *have = 0;
   if ((search->against & MBI_FORM(form)) != 0) {
@@ -19772,7 +19219,7 @@ MBI_COLD static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_sear
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search *search,
     mbi_devptr table) {
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type);
@@ -19807,7 +19254,7 @@ MBI_COLD static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_valu
       sizeof scratch.number);
 }
 
-MBI_COLD static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
+static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -19851,7 +19298,7 @@ MBI_COLD static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_sea
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_COLD static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
@@ -19882,7 +19329,7 @@ MBI_COLD static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_sear
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
@@ -20092,7 +19539,7 @@ static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
       : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-static merbit_status mbi_merbit_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
@@ -20113,7 +19560,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_merbit_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -20174,7 +19621,7 @@ static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
       m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
 }
 
-static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   info->sigma = m->sigma;
   info->omega = m->omega;
@@ -20183,7 +19630,7 @@ static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->tiles = (int64_t)m->tiles;
 }
 
-static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
@@ -20503,7 +19950,7 @@ static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
@@ -20533,7 +19980,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
       MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_scan_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
@@ -20542,7 +19989,7 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
   return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
-static void mbi_scan_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -20655,13 +20102,13 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
 
-static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
@@ -20669,7 +20116,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-static double mbi_scan_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
@@ -20816,7 +20263,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
 
-static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_merge_size(plan));
@@ -20832,7 +20279,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
-static void mbi_merge_path_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -20901,13 +20348,13 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       &fixup_arguments, mbi_plan_start(plan, 1));
 }
 
-static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
 }
 
-static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
@@ -21009,7 +20456,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
-static merbit_status mbi_rows_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_rows_size(plan));
@@ -21022,7 +20469,7 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_rows_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_rows_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -21052,11 +20499,11 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_value_shared(plan), stream, &arguments);
 }
 
-static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_rows_of(plan)->threads;
 }
 
-static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_rows *r = mbi_rows_of(plan);
   return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
@@ -21067,7 +20514,7 @@ static int mbi_rows_gather(const merbit_plan *plan) {
       plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-static double mbi_rows_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
@@ -21295,7 +20742,7 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
       (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL, &arguments);
 }
 
-static merbit_status mbi_sliced_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
   MBI_TRY(mbi_nonempty_need(plan));
@@ -21321,7 +20768,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
   return mbi_sliced_fill(plan);
 }
 
-static void mbi_sliced_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_sliced_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_sliced_of(plan)->length);
   mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -21352,12 +20799,12 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
       s->threads, mbi_value_shared(plan), stream, &arguments);
 }
 
-static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_sliced_of(plan)->threads;
   info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
 
-static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_sliced *s = mbi_sliced_of(plan);
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
@@ -21372,7 +20819,7 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-static double mbi_sliced_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
     return HUGE_VAL;
@@ -21716,7 +21163,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   return mbi_binned_fill(plan, 0);
 }
 
-static merbit_status mbi_binned_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   MBI_TRY(mbi_scan_nonempty(plan));
@@ -21734,7 +21181,7 @@ static merbit_status mbi_binned_create(merbit_plan *plan) {
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
-static void mbi_binned_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_plan_release(plan, b->runs);
   mbi_plan_release(plan, b->part_start);
@@ -21794,12 +21241,12 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
       overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
-static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
@@ -21810,7 +21257,7 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
       mbi_scan_of(plan)->threads);
 }
 
-static double mbi_binned_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
 }
@@ -22186,7 +21633,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_bsr_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
@@ -22204,7 +21651,7 @@ static merbit_status mbi_bsr_create(merbit_plan *plan) {
       : mbi_device_synchronize(plan->context, NULL);
 }
 
-static void mbi_bsr_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_release(plan, t->row_ends);
   mbi_plan_release(plan, t->slot_row);
@@ -22269,12 +21716,12 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
   return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
-static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
 
-static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
@@ -23054,7 +22501,7 @@ static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_cb_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_cb_create(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK && plan->device.rows > 0) {
@@ -23078,7 +22525,7 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   return status;
 }
 
-static void mbi_cb_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_plan_release(plan, cb->words);
   mbi_plan_release(plan, cb->first);
@@ -23136,12 +22583,12 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
       : MERBIT_OK;
 }
 
-static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_cb_of(plan)->threads;
   info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
 
-static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_cb *cb = mbi_cb_of(plan);
   const double csr = (double)(mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
@@ -23309,7 +22756,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_hubs_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
@@ -23335,7 +22782,7 @@ static merbit_status mbi_hubs_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_hubs_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_hubs_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
@@ -23372,7 +22819,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
       " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
       mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
@@ -23380,7 +22827,7 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
-static double mbi_hubs_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? t.vectors + t.stream +
@@ -23667,7 +23114,7 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_many_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_many_size(plan));
@@ -23853,12 +23300,12 @@ static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
   return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
-static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   if (m->staged > 0) {
@@ -23989,7 +23436,7 @@ MBI_COLD static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
+static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
@@ -24007,7 +23454,7 @@ MBI_COLD static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
       &full->kernels[1]);
 }
 
-MBI_COLD static merbit_status mbi_extracted_places(merbit_plan *plan) {
+static merbit_status mbi_extracted_places(merbit_plan *plan) {
   mbk_full_blocks_places_arguments arguments;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.col_ind = plan->extracted.csr.col_ind;
@@ -24018,7 +23465,7 @@ MBI_COLD static merbit_status mbi_extracted_places(merbit_plan *plan) {
       (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
+static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
@@ -24119,7 +23566,7 @@ MBI_COLD static void mbi_extract_preamble(const merbit_plan *plan, const mbi_dev
   mbi_preamble_define_int(preamble, "MBK_BASE", csr->base);
 }
 
-MBI_COLD static merbit_status mbi_extract_specialise(merbit_plan *plan) {
+static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   static const char *const names[MBI_EXTRACT_KERNELS] = {
       "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
@@ -24134,7 +23581,7 @@ MBI_COLD static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static uint32_t mbi_extract_group(int height) {
+static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
     group *= 2;
@@ -24142,7 +23589,7 @@ MBI_COLD static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-MBI_COLD static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
     int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -24176,7 +23623,7 @@ MBI_COLD static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr
       "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
     int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
@@ -24188,7 +23635,7 @@ MBI_COLD static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit
   return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
-MBI_COLD static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
+static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
@@ -24214,7 +23661,7 @@ MBI_COLD static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
+static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
@@ -24240,7 +23687,7 @@ MBI_COLD static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
+static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
@@ -24265,7 +23712,7 @@ MBI_COLD static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr fro
       256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
+static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
@@ -24278,7 +23725,7 @@ MBI_COLD static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
       : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
-MBI_COLD static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
+static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   MBI_TRY(mbi_extract_allocate_values(plan));
   return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
@@ -24287,7 +23734,7 @@ MBI_COLD static merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
-MBI_COLD static merbit_status mbi_extract_offsets(mbi_extract *c) {
+static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
@@ -24307,7 +23754,7 @@ MBI_COLD static merbit_status mbi_extract_offsets(mbi_extract *c) {
       NULL, &offsets_arguments);
 }
 
-MBI_COLD static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
+static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
     const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
@@ -24334,7 +23781,7 @@ MBI_COLD static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_COLD static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
+static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
@@ -24376,7 +23823,7 @@ MBI_COLD static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally 
   return mbi_extract_build(c, &shape, tally);
 }
 
-MBI_COLD static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
+static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
@@ -24409,13 +23856,13 @@ MBI_COLD static merbit_status mbi_extract_create(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
-static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
   return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
       : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
       : mbi_extracted_create(plan);
 }
 
-static void mbi_bsr_method_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_bsr_method_destroy(merbit_plan *plan) {
   if (plan->extracted.csr.rows > 0) {
     mbi_extracted_destroy(plan);
   } else {
@@ -24724,7 +24171,7 @@ MBI_COLD static int mbi_measure_add(mbi_candidate *candidates, int count, merbit
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-MBI_COLD static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
+static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
   const int full = mbi_choose_full(plan);
@@ -24758,7 +24205,7 @@ MBI_COLD static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidat
   return count;
 }
 
-MBI_COLD static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
     mbi_devptr y, double *seconds) {
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
@@ -24787,11 +24234,11 @@ MBI_COLD static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr 
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
+static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
   plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
 }
 
-MBI_COLD static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
     mbi_devptr y) {
   merbit_context *context = plan->context;
   mbi_devptr carries = 0;
@@ -24817,7 +24264,7 @@ MBI_COLD static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *
   return status;
 }
 
-MBI_COLD static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
   const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
@@ -24834,7 +24281,7 @@ MBI_COLD static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *
   return status;
 }
 
-MBI_COLD static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
@@ -24852,7 +24299,8 @@ MBI_COLD static merbit_status mbi_measure_key(merbit_plan *plan, char **key, siz
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
+MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
+    size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
       row->cuda != NULL && row->cuda->cost != NULL &&
@@ -24860,7 +24308,7 @@ MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measur
       found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
-MBI_COLD static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
     mbi_measured *found) {
   void *image;
   size_t size;
@@ -24921,20 +24369,20 @@ MBI_COLD static merbit_status mbi_measure(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-MBI_COLD static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
+static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
     double then) {
   const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
       ? MBI_MAKING_COLUMNS : method->making;
   return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-MBI_COLD static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
+static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
   const mbi_cuda_method *cuda = row->cuda;
   return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
       ? cuda->cost(plan) : HUGE_VAL;
 }
 
-MBI_COLD static void mbi_choose_say(merbit_plan *plan) {
+static void mbi_choose_say(merbit_plan *plan) {
   const mbi_method *row;
   int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
       mbi_sliced_trusted(plan) ? "even rows, " : "");
@@ -24952,7 +24400,7 @@ MBI_COLD static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-MBI_COLD static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
@@ -24961,16 +24409,16 @@ MBI_COLD static int mbi_choose_unseen(const merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
-MBI_COLD static int mbi_choose_slices(const merbit_plan *plan) {
+static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-MBI_COLD static int mbi_choose_small_rows(const merbit_plan *plan) {
+static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-MBI_COLD static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
+static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = scan;
@@ -25031,7 +24479,7 @@ MBI_COLD static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 }
 
 #define MBI_CHOOSE_NO_HUBS 0.98
-MBI_COLD static merbit_status mbi_choose_sample(merbit_plan *plan) {
+static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status = MERBIT_OK;
   double gathers;
@@ -25108,7 +24556,7 @@ MBI_COLD static merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_many(merbit_plan *plan) {
+static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
@@ -25386,11 +24834,11 @@ static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *f
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-MBI_COLD static int mbi_plan_is_symmetric(const merbit_plan *plan) {
+static int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
-MBI_COLD static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
@@ -25414,7 +24862,7 @@ typedef struct mbi_symmetric_inspect {
   int unsorted[MBI_MAX_THREADS];
 } mbi_symmetric_inspect;
 
-MBI_COLD static void mbi_symmetric_inspect_task(void *argument, int task) {
+static void mbi_symmetric_inspect_task(void *argument, int task) {
   mbi_symmetric_inspect *inspection = (mbi_symmetric_inspect *)argument;
   const merbit_view *csr = inspection->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
@@ -25429,7 +24877,7 @@ MBI_COLD static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-MBI_COLD static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
@@ -25451,14 +24899,14 @@ MBI_COLD static int mbi_symmetric_fits(merbit_context *context, const mbi_symmet
 #define MBI_SYMMETRIC_SAMPLE 1024
 #define MBI_SYMMETRIC_LONG 12
 
-MBI_COLD static int mbi_symmetric_equal(const merbit_view *lower) {
+static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
   return values == NULL || lower->nnz < 2 ||
       memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-MBI_COLD static int64_t mbi_symmetric_window(const merbit_view *lower) {
+static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
   for (i = 0; i < count; i++) {
@@ -25468,7 +24916,7 @@ MBI_COLD static int64_t mbi_symmetric_window(const merbit_view *lower) {
   return count > 0 ? sum / count : 0;
 }
 
-MBI_COLD static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
+static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
   const int tasks = mbi_merge_tasks(plan->context, lower);
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   return plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
@@ -25478,13 +24926,13 @@ MBI_COLD static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_vie
       mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-MBI_COLD static int mbi_symmetric_may_do(const merbit_plan *plan) {
+static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
       !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
       (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
-MBI_COLD static void mbi_symmetric_release(merbit_plan *plan) {
+static void mbi_symmetric_release(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   mbi_host_view_release(plan->context, &half->full);
   mbi_release(plan->context, half->places);
@@ -25492,7 +24940,7 @@ MBI_COLD static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-MBI_COLD static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
   if (!fits) {
@@ -25507,7 +24955,7 @@ MBI_COLD static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   int64_t first[4];
   if (!plan->desc.unchecked) {
@@ -25523,7 +24971,7 @@ MBI_COLD static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit
       &half->full, &half->places);
 }
 
-MBI_COLD static merbit_status mbi_symmetric_make(merbit_plan *plan) {
+static merbit_status mbi_symmetric_make(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
   merbit_view host;
@@ -25553,12 +25001,12 @@ MBI_COLD static merbit_status mbi_symmetric_make(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_symmetric_destroy(merbit_plan *plan) {
+static void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_symmetric_release(plan);
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-MBI_COLD static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
   if (half->places == NULL) {
     return MERBIT_OK;
@@ -25581,7 +25029,7 @@ static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
     "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
     "mbk_transpose_starts"};
 
-MBI_COLD static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
+static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
@@ -25598,7 +25046,7 @@ MBI_COLD static void mbi_transpose_size(const merbit_context *context, mbi_trans
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-MBI_COLD static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
+static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
   uint64_t used = 0;
@@ -25616,7 +25064,7 @@ MBI_COLD static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value
   return used;
 }
 
-MBI_COLD static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
+static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
@@ -25644,7 +25092,7 @@ MBI_COLD static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_tran
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
+static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
   mbi_plan_release(plan, t->space);
   mbi_program_destroy(plan->context, &t->program);
 }
@@ -25657,7 +25105,7 @@ MBI_COLD static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamb
       t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-MBI_COLD static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
   mbi_preamble preamble;
   int i;
   mbi_transpose_preamble(t, &preamble);
@@ -25668,13 +25116,13 @@ MBI_COLD static merbit_status mbi_transpose_specialise(merbit_context *context, 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
+static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
     int kernel, uint64_t blocks, size_t shared, const void *arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
       (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   mbk_transpose_rows_arguments arguments;
@@ -25687,7 +25135,7 @@ MBI_COLD static merbit_status mbi_transpose_rows(merbit_context *context, mbi_tr
       tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
+static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
   const size_t place = mbi_index_bytes(t->place_type), warps = MBI_TRANSPOSE_THREADS / 32;
   const int to = pass & 1, from = 1 - to;
   mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[from];
@@ -25730,7 +25178,7 @@ MBI_COLD static merbit_status mbi_transpose_pass(merbit_context *context, mbi_tr
       &move_arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
   mbk_transpose_starts_arguments arguments;
@@ -25743,7 +25191,7 @@ MBI_COLD static merbit_status mbi_transpose_starts(merbit_context *context, mbi_
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
+static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
   int pass;
   MBI_TRY(mbi_transpose_specialise(context, t));
@@ -25800,7 +25248,7 @@ MBI_COLD static merbit_status mbi_transpose_check(merbit_context *context, const
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
   if (!plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(plan->context, host));
   }
@@ -25811,7 +25259,7 @@ MBI_COLD static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
+static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   if (plan->given.memory != MERBIT_MEMORY_DEVICE) {
@@ -25825,7 +25273,7 @@ MBI_COLD static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
+static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr from;
   merbit_status status;
@@ -25858,7 +25306,7 @@ MBI_COLD static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
+static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
       plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
@@ -25921,7 +25369,7 @@ MBI_COLD static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_ne
 #define MBI_CHOOSE_SORTING 12.0
 #define MBI_CHOOSE_TINY 4096
 
-MBI_COLD static int mbi_choose_equal(const merbit_plan *plan) {
+static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
   const char *values = (const char *)plan->values;
   int64_t k;
@@ -25933,7 +25381,7 @@ MBI_COLD static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-MBI_COLD static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
+static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
     const int64_t within = k % block;
@@ -25944,7 +25392,7 @@ MBI_COLD static int mbi_choose_row_blocked(const int32_t *columns, int64_t count
   return count % block == 0;
 }
 
-MBI_COLD static int mbi_choose_blocked(const merbit_view *csr, int block) {
+static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
   if (csr->rows % block != 0 || csr->cols % block != 0) {
@@ -25963,7 +25411,7 @@ MBI_COLD static int mbi_choose_blocked(const merbit_view *csr, int block) {
   return 1;
 }
 
-MBI_COLD static int mbi_choose_block(const merbit_plan *plan) {
+static int mbi_choose_block(const merbit_plan *plan) {
   int block = 8;
   while (block > 1 && !mbi_choose_blocked(&plan->csr, block)) {
     block--;
@@ -25971,7 +25419,7 @@ MBI_COLD static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-MBI_COLD static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
+static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
     plan->cpu->destroy(plan);
@@ -25987,7 +25435,7 @@ MBI_COLD static merbit_status mbi_choose_without(merbit_plan *plan, merbit_statu
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
+static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
   merbit_bsr_desc shape;
   merbit_status status;
   memset(&shape, 0, sizeof shape);
@@ -26000,7 +25448,7 @@ MBI_COLD static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method
   return mbi_choose_without(plan, status);
 }
 
-MBI_COLD static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
+static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   const double calls = plan->desc.expected_calls;
   const mbi_method *row, *best = mbi_method_find(MERBIT_METHOD_MERGE), *next = NULL;
   mbi_cpu_sample sample;
@@ -26036,7 +25484,7 @@ MBI_COLD static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_method mbi_choose_given(const merbit_plan *plan) {
+static merbit_method mbi_choose_given(const merbit_plan *plan) {
   if (plan->desc.method != MERBIT_METHOD_AUTO) {
     return plan->desc.method;
   }
@@ -26044,7 +25492,7 @@ MBI_COLD static merbit_method mbi_choose_given(const merbit_plan *plan) {
       : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
 }
 
-MBI_COLD static merbit_status mbi_choose_cpu(merbit_plan *plan) {
+static merbit_status mbi_choose_cpu(merbit_plan *plan) {
   const merbit_method given = mbi_choose_given(plan);
   if (!mbi_plan_takes_blocks(plan)) {
     plan->values = plan->csr.values;
@@ -26356,12 +25804,12 @@ typedef struct mbi_setting {
   int length, name_length;
 } mbi_setting;
 
-MBI_COLD static const char *mbi_tuning_knobs(const merbit_plan *plan) {
+static const char *mbi_tuning_knobs(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->row->cuda != NULL ? plan->row->cuda->knobs
       : NULL;
 }
 
-MBI_COLD static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
+static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
   size_t length = 0;
   for (; *knobs != '\0' && length + 3 < MBI_KNOB_LIST; knobs++) {
     if (*knobs == ' ') {
@@ -26374,7 +25822,7 @@ MBI_COLD static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST])
   list[length] = '\0';
 }
 
-MBI_COLD static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
+static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
   int place = 0;
   while (*knobs != '\0') {
     const size_t length = strcspn(knobs, " .");
@@ -26389,7 +25837,7 @@ MBI_COLD static int mbi_knob_find(const char *knobs, const mbi_setting *setting,
   return -1;
 }
 
-MBI_COLD static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
+static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
   char text[MBI_KNOB_DIGITS + 16];
   const int length = setting->length - setting->name_length - 1;
   mbi_decimal d;
@@ -26404,7 +25852,7 @@ MBI_COLD static int mbi_setting_number(const mbi_setting *setting, int fractions
       (fractions || *value == (double)(int)*value);
 }
 
-MBI_COLD static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
+static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
     const mbi_setting *setting, unsigned *seen) {
   merbit_context *context = plan->context;
   int fractions = 0;
@@ -26431,7 +25879,7 @@ MBI_COLD static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knob
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
+static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   const char *knobs = mbi_tuning_knobs(plan);
   char list[MBI_KNOB_LIST] = "";
@@ -26480,7 +25928,7 @@ MBI_COLD static merbit_status mbi_tuning_take(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
-MBI_COLD static merbit_status mbi_plan_check_desc(merbit_context *context,
+static merbit_status mbi_plan_check_desc(merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -26518,14 +25966,15 @@ MBI_COLD static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
+MBI_COLD static merbit_side mbi_plan_side(const merbit_context *context,
+    const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-MBI_COLD static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
+static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
   int takes;
@@ -26566,7 +26015,7 @@ MBI_COLD static merbit_status mbi_many_check(merbit_context *context, merbit_typ
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
+static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
@@ -26588,7 +26037,7 @@ MBI_COLD static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_plan_release_cuda(merbit_plan *plan) {
+static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
     mbi_nonempty_destroy(plan, &plan->nonempty);
@@ -26604,7 +26053,7 @@ MBI_COLD static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-MBI_COLD static void mbi_plan_free(merbit_plan *plan) {
+static void mbi_plan_free(merbit_plan *plan) {
   merbit_context *context = plan->context;
   if (plan->workspace != NULL) {
     mbi_workspace_free(plan->workspace);
@@ -26639,7 +26088,7 @@ MBI_COLD static void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-MBI_COLD static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
+static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status;
@@ -26659,7 +26108,7 @@ MBI_COLD static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_plan_fill_cuda(plan);
@@ -26677,7 +26126,7 @@ MBI_COLD static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
+static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   MBI_TRY(mbi_choose_cpu(plan));
   if (!mbi_plan_takes_blocks(plan) && !plan->symmetric.direct) {
     MBI_TRY(mbi_numa_plan(plan));
@@ -26685,7 +26134,7 @@ MBI_COLD static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-MBI_COLD static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
+static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
@@ -26702,7 +26151,7 @@ MBI_COLD static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
-MBI_COLD static merbit_status mbi_plan_build(merbit_plan *plan) {
+static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
   MBI_TRY(mbi_tuning_take(plan));
   MBI_TRY(mbi_semiring_take(plan));
@@ -26719,7 +26168,7 @@ MBI_COLD static merbit_status mbi_plan_build(merbit_plan *plan) {
   return mbi_plan_build_cpu(plan);
 }
 
-MBI_COLD static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, merbit_plan_desc *taken) {
   const mbi_method *asked;
   merbit_type type;
@@ -26876,7 +26325,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
-MBI_COLD static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
+static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
@@ -26923,7 +26372,7 @@ MBI_COLD MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, 
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
     return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
@@ -26935,13 +26384,13 @@ MBI_COLD static int mbi_describe_transpose(const merbit_plan *plan, char *text, 
       1e3 * plan->transpose.seconds);
 }
 
-MBI_COLD static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
       mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
       plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-MBI_COLD static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
@@ -26950,12 +26399,12 @@ MBI_COLD static int mbi_describe_symmetric(const merbit_plan *plan, char *text, 
       : "copied in order", 1e3 * half->seconds);
 }
 
-MBI_COLD static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
       plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
 }
 
-MBI_COLD static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
   const mbi_epilogue *e = plan->epilogue;
   return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s", e->given.vectors,
       e->given.vectors == 1 ? "" : "s", e->given.scalars, e->given.scalars == 1 ? "" : "s");
@@ -28750,13 +28199,13 @@ typedef struct mbi_setup {
   int width, tasks;
 } mbi_setup;
 
-MBI_COLD static double mbi_setup_value(const merbit_view *csr, int64_t k) {
+static double mbi_setup_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
       : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
       : ((const double *)csr->values)[k];
 }
 
-MBI_COLD static void mbi_setup_rows(void *argument, int task) {
+static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
   const int64_t first = mbi_share(csr->rows, e->tasks, task);
@@ -28787,7 +28236,7 @@ MBI_COLD static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-MBI_COLD static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
   *copy = NULL;
   *csr = *view;
@@ -28799,7 +28248,7 @@ MBI_COLD static merbit_status mbi_setup_csr(merbit_context *context, const merbi
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
+static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
     double *blocks) {
   mbi_setup e;
   void *norms = NULL;
@@ -28828,7 +28277,7 @@ typedef struct mbi_invert {
   int tasks;
 } mbi_invert;
 
-MBI_COLD static void mbi_invert_swap(double *a, double *b, int count) {
+static void mbi_invert_swap(double *a, double *b, int count) {
   int j;
   for (j = 0; j < count; j++) {
     const double kept = a[j];
@@ -28837,7 +28286,7 @@ MBI_COLD static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-MBI_COLD static int mbi_invert_block(double *a, double *b, int size, int stride) {
+static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
     for (j = 0; j < size; j++) {
@@ -28871,7 +28320,7 @@ MBI_COLD static int mbi_invert_block(double *a, double *b, int size, int stride)
   return 1;
 }
 
-MBI_COLD static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
   int i, j;
@@ -28887,7 +28336,7 @@ MBI_COLD static void mbi_invert_store(const mbi_invert *t, int64_t first, const 
   }
 }
 
-MBI_COLD static void mbi_invert_task(void *argument, int task) {
+static void mbi_invert_task(void *argument, int task) {
   mbi_invert *t = (mbi_invert *)argument;
   const int width = t->solver->v.block;
   const int64_t n = t->solver->n, blocks = mbi_block_count(n, width);
@@ -28909,14 +28358,14 @@ MBI_COLD static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
+static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
     double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
       "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-MBI_COLD static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
+static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
     void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
@@ -30704,18 +30153,18 @@ static const mbi_solve_method mbi_refine_method = {
     NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-MBI_COLD static void *mbi_solver_inverse_place(const merbit_solver *solver) {
+static void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-MBI_COLD static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
       solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-MBI_COLD static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
   void *inverse = NULL;
@@ -30764,7 +30213,7 @@ MBI_COLD static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_v
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-MBI_COLD static int mbi_setup_lanes(const merbit_view *view) {
+static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
     lanes *= 2;
@@ -30785,7 +30234,7 @@ MBI_COLD static void mbi_setup_preamble(const merbit_view *view, mbi_preamble *p
   mbi_preamble_define_int(preamble, "MBK_SETUP_LANES", mbi_setup_lanes(view));
 }
 
-MBI_COLD static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
     mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
   mbi_setup_preamble(view, &preamble);
@@ -30794,7 +30243,7 @@ MBI_COLD static merbit_status mbi_setup_specialise(merbit_context *context, cons
   return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-MBI_COLD static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
+static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
     mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS : (int64_t)MBI_SETUP_RESIDENT *
       solver->context->device.multiprocessors;
@@ -30814,7 +30263,7 @@ MBI_COLD static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const
       MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
+static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
   int64_t i;
   solver->norm = 0;
@@ -30826,7 +30275,7 @@ MBI_COLD static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_se
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
+static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
     void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
@@ -30851,7 +30300,7 @@ MBI_COLD static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
+static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
@@ -30861,7 +30310,7 @@ MBI_COLD static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setu
       parts, bytes);
 }
 
-MBI_COLD static merbit_status mbi_setup_wait(merbit_solver *solver) {
+static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
@@ -30927,7 +30376,7 @@ MBI_COLD static merbit_status mbi_setup_when_checked(void *maker) {
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-MBI_COLD static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
+static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
   const int64_t entries = solver->n * solver->v.block;
   void *blocks = NULL;
   merbit_status status;
@@ -30996,7 +30445,7 @@ MBI_COLD static void mbi_setup_release_values(merbit_solver *solver, const merbi
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-MBI_COLD static merbit_status mbi_solver_check_numbers(merbit_context *context,
+static merbit_status mbi_solver_check_numbers(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -31029,7 +30478,7 @@ static const char *const mbi_preconditioner_names[] = {
     "MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
     "MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
 
-MBI_COLD static merbit_status mbi_solver_check_method(merbit_context *context,
+static merbit_status mbi_solver_check_method(merbit_context *context,
     const merbit_solver_desc *desc) {
   if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -31079,7 +30528,7 @@ MBI_COLD static merbit_status mbi_solver_check_method(merbit_context *context,
   return mbi_gmres_check(context, desc);
 }
 
-MBI_COLD static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc) {
   MBI_TRY(mbi_view_check_header(context, view));
   if (!mbi_type_plain(mbi_view_type(view))) {
@@ -31101,7 +30550,7 @@ MBI_COLD static merbit_status mbi_solver_check(merbit_context *context, const me
   return mbi_solver_check_numbers(context, desc);
 }
 
-MBI_COLD static int mbi_solver_reorders(const merbit_solver *solver) {
+static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
     return solver->n >= MBI_SOLVER_REORDER_ROWS &&
@@ -31111,11 +30560,11 @@ MBI_COLD static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-MBI_COLD static int mbi_solver_is_cg(const merbit_solver *solver) {
+static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-MBI_COLD static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -31141,7 +30590,7 @@ MBI_COLD static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-MBI_COLD static void mbi_solver_release_parts(merbit_solver *solver) {
+static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->inner != NULL) {
     merbit_solver_destroy(solver->inner);
@@ -31179,7 +30628,7 @@ MBI_COLD static void mbi_solver_leave(merbit_solver *solver) {
   }
 }
 
-MBI_COLD static merbit_status mbi_solver_make_space(merbit_solver *solver) {
+static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
@@ -31199,7 +30648,7 @@ MBI_COLD static merbit_status mbi_solver_make_space(merbit_solver *solver) {
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver);
 
-MBI_COLD static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
+static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
   MBI_TRY(mbi_refine_describe(solver, &view, &desc));
@@ -31208,7 +30657,7 @@ MBI_COLD static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   return mbi_refine_holds(solver);
 }
 
-MBI_COLD static merbit_status mbi_solver_make(merbit_solver *solver) {
+static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status;
   if (solver->desc.refine) {
     MBI_TRY(mbi_solver_make_inner(solver));
@@ -31223,7 +30672,7 @@ MBI_COLD static merbit_status mbi_solver_make(merbit_solver *solver) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
+static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
   char reason[2];
@@ -31294,7 +30743,7 @@ MBI_COLD static void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-MBI_COLD static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
   if (own->tolerance == 0) {
@@ -31320,7 +30769,7 @@ MBI_COLD static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_so
   }
 }
 
-MBI_COLD static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
   const double start = mbi_seconds();
   merbit_solver_desc none;
@@ -31373,7 +30822,7 @@ MBI_COLD MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-MBI_COLD static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
+static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   merbit_view view;
   void *own;
@@ -31897,7 +31346,7 @@ typedef struct mbi_pagerank {
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
-MBI_COLD static double mbi_weights_at(const merbit_view *graph, int64_t k) {
+static double mbi_weights_at(const merbit_view *graph, int64_t k) {
   if (graph->values == NULL) {
     return 1.0;
   }
@@ -31905,7 +31354,7 @@ MBI_COLD static double mbi_weights_at(const merbit_view *graph, int64_t k) {
       : ((const double *)graph->values)[k];
 }
 
-MBI_COLD static void mbi_weights_check_task(void *argument, int task) {
+static void mbi_weights_check_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
   const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
   int64_t k;
@@ -31919,7 +31368,7 @@ MBI_COLD static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
   mbi_weights w;
   int task;
   if (graph->values == NULL || graph->nnz == 0) {
@@ -31943,7 +31392,7 @@ MBI_COLD static merbit_status mbi_weights_check(merbit_context *context, const m
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_weights_rows_task(void *argument, int task) {
+static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
   const merbit_view *graph = w->graph;
   const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
@@ -31959,7 +31408,7 @@ MBI_COLD static void mbi_weights_rows_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_weights_add(mbi_weights *w) {
+static merbit_status mbi_weights_add(mbi_weights *w) {
   const merbit_view *graph = w->graph;
   int64_t i, k;
   memset(w->sums, 0, (size_t)graph->rows * sizeof *w->sums);
@@ -31981,7 +31430,7 @@ MBI_COLD static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_weights_need_scaling(const mbi_weights *w) {
+static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
       : MBI_WEIGHTS_POWER_F64);
   int64_t i;
@@ -31993,13 +31442,13 @@ MBI_COLD static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-MBI_COLD static int mbi_weights_power(double sum) {
+static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
   return power;
 }
 
-MBI_COLD static void mbi_weights_scale_task(void *argument, int task) {
+static void mbi_weights_scale_task(void *argument, int task) {
   const mbi_weights *w = (const mbi_weights *)argument;
   const merbit_view *graph = w->graph;
   const int64_t end = mbi_share(graph->nnz, w->tasks, task + 1);
@@ -32022,7 +31471,7 @@ MBI_COLD static void mbi_weights_scale_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_weights_scale(mbi_weights *w) {
+static merbit_status mbi_weights_scale(mbi_weights *w) {
   int64_t i;
   MBI_TRY(mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
       "the values of a graph, scaled", &w->scaled));
@@ -32034,7 +31483,7 @@ MBI_COLD static merbit_status mbi_weights_scale(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_weights_store(mbi_weights *w) {
+static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
   int64_t i;
   if (mbi_view_type(w->graph) == MERBIT_F64) {
@@ -32053,7 +31502,7 @@ MBI_COLD static merbit_status mbi_weights_store(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_weights_compute(mbi_weights *w) {
+static merbit_status mbi_weights_compute(mbi_weights *w) {
   void *memory = NULL;
   MBI_TRY(mbi_weights_check(w->context, w->graph));
   MBI_TRY(mbi_allocate_array(w->context, w->graph->rows, sizeof(double),
@@ -32066,7 +31515,7 @@ MBI_COLD static merbit_status mbi_weights_compute(mbi_weights *w) {
   return mbi_weights_store(w);
 }
 
-MBI_COLD static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
   merbit_status status;
   memset(w, 0, sizeof *w);
@@ -32078,13 +31527,13 @@ MBI_COLD static merbit_status mbi_weights_create(merbit_context *context, const 
   return status;
 }
 
-MBI_COLD static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
   mbi_release(context, w->totals);
   mbi_release(context, w->scaled);
 }
 
 /* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ================= */
-MBI_COLD static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
+static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_pagerank_desc *desc = &run->desc;
   if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
@@ -32152,11 +31601,11 @@ MBI_COLD static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit
   return mbi_pagerank_check_desc(run);
 }
 
-MBI_COLD static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-MBI_COLD static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
     const void *given, void *target) {
   double most = 0, sum = 0;
   int64_t i;
@@ -32186,7 +31635,7 @@ MBI_COLD static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
   if (desc->personalisation != NULL) {
     MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
@@ -32198,7 +31647,7 @@ MBI_COLD static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
+static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
   run->links = *host;
@@ -32224,7 +31673,7 @@ MBI_COLD static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
 }
 
-MBI_COLD static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
+static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
@@ -32264,7 +31713,7 @@ static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(
     "abs(s0 * ax + s1 * v3 - v0 * abs(v1))"};
 static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
 
-MBI_COLD static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
   memset(epilogue, 0, sizeof *epilogue);
   epilogue->result = mbi_pagerank_result[run->teleport != NULL];
   epilogue->sums[0] = mbi_pagerank_change[run->teleport != NULL];
