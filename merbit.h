@@ -1771,7 +1771,7 @@ MBI_COLD MERBIT_API const char *merbit_version(void) {
   return MERBIT_VERSION_STRING;
 }
 
-MBI_COLD static int mbi_status_known(merbit_status status) {
+static int mbi_status_known(merbit_status status) {
   return (int)status >= 0 && (size_t)status < sizeof(mbi_statuses) / sizeof(mbi_statuses[0]);
 }
 
@@ -1804,7 +1804,7 @@ MBI_PRINTF(2, 3) static void mbi_log(merbit_context *context, const char *format
   context->log(context->log_user, line);
 }
 
-MBI_COLD static mbi_failure *mbi_failure_find(merbit_context *context) {
+static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
   for (i = 0; i < MBI_FAILURES; i++) {
     mbi_failure *failure = &context->failures[i];
@@ -1815,7 +1815,7 @@ MBI_COLD static mbi_failure *mbi_failure_find(merbit_context *context) {
   return NULL;
 }
 
-MBI_COLD static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
+static void mbi_failure_keep(merbit_context *context, const merbit_error *error) {
   mbi_failure *failure;
   int i;
   mbi_mutex_lock(&context->lock);
@@ -1834,7 +1834,8 @@ MBI_COLD static void mbi_failure_keep(merbit_context *context, const merbit_erro
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_PRINTF(3, 4) static merbit_status mbi_fail(merbit_context *context, merbit_status status,
+MBI_PRINTF(3, 4)
+MBI_COLD static merbit_status mbi_fail(merbit_context *context, merbit_status status,
     const char *format, ...) {
   merbit_error error;
   va_list arguments;
@@ -1921,7 +1922,7 @@ static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
 #define MBI_MOVED_AT_ONCE 1024
 #define MBI_MPOL_MF_MOVE 2
 
-MBI_COLD static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
+static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
   char path[512];
   FILE *file;
   size_t length = 0;
@@ -1934,7 +1935,7 @@ MBI_COLD static void mbi_text_of_file(const char *root, const char *name, char *
   text[length] = '\0';
 }
 
-MBI_COLD static int mbi_list_next(const char **text, long *first, long *last) {
+static int mbi_list_next(const char **text, long *first, long *last) {
   char *end;
   *first = *last = strtol(*text, &end, 10);
   if (end == *text || *first < 0) {
@@ -1951,7 +1952,7 @@ MBI_COLD static int mbi_list_next(const char **text, long *first, long *last) {
   return *last >= *first;
 }
 
-MBI_COLD static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
+static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
     numa->cpu[numa->count] = (int16_t)cpu;
     numa->node[numa->count] = (int16_t)node;
@@ -2263,14 +2264,14 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
 #endif
 
 /* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
-MBI_COLD static mbi_hash mbi_hash_start(void) {
+static mbi_hash mbi_hash_start(void) {
   mbi_hash hash;
   hash.high = UINT64_C(0x6c62272e07bb0142);
   hash.low = UINT64_C(0x62b821756295c58d);
   return hash;
 }
 
-MBI_COLD static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
   const unsigned char *bytes = (const unsigned char *)data;
   const uint64_t prime = 0x13b;
   size_t i;
@@ -2285,14 +2286,14 @@ MBI_COLD static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t si
   return hash;
 }
 
-MBI_COLD static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
+static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
   (void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
 /* ==== >>core/files.c  directories and files =============================================== */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-MBI_COLD static const char *mbi_directory_fault(const struct stat *facts, int last) {
+static const char *mbi_directory_fault(const struct stat *facts, int last) {
   if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
     return "is not a directory";
   }
@@ -2324,7 +2325,7 @@ MBI_COLD static int mbi_link_replace(char *path, size_t size, size_t end) {
   return (size_t)length >= size - end ? ENAMETOOLONG : 0;
 }
 
-MBI_COLD static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
+static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
   memcpy(part, path, end);
   part[end] = '\0';
@@ -2447,7 +2448,8 @@ MBI_COLD static int mbi_file_append(int file, uint64_t *length, const void *data
   return 0;
 }
 
-MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
+MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size_t size,
+    int *file) {
   int attempt, error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
     struct timespec now;
@@ -2511,7 +2513,7 @@ typedef struct mbi_aged {
   char name[64];
 } mbi_aged;
 
-MBI_COLD static int mbi_aged_compare(const void *left, const void *right) {
+static int mbi_aged_compare(const void *left, const void *right) {
   const mbi_aged *a = (const mbi_aged *)left, *b = (const mbi_aged *)right;
   if (a->used.tv_sec != b->used.tv_sec) {
     return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
@@ -2522,7 +2524,7 @@ MBI_COLD static int mbi_aged_compare(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-MBI_COLD static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
+static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
     size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
   mbi_aged *grown;
@@ -2542,7 +2544,7 @@ MBI_COLD static int mbi_aged_grow(merbit_context *context, mbi_aged **files, siz
   return 0;
 }
 
-MBI_COLD static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
+static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
     mbi_aged **files, size_t *count) {
   const struct dirent *entry;
   size_t capacity = 0;
@@ -2653,7 +2655,7 @@ MBI_COLD static void mbi_library_keep(void *library) {
 }
 
 /* ==== >>core/user_files.c  files that the user names ====================================== */
-MBI_COLD static int mbi_file_open(const char *path, int *file, int64_t *size) {
+static int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
   *size = 0;
@@ -2674,7 +2676,7 @@ MBI_COLD static int mbi_file_open(const char *path, int *file, int64_t *size) {
   return error;
 }
 
-MBI_COLD static int64_t mbi_file_read(void *user, void *data, size_t size) {
+static int64_t mbi_file_read(void *user, void *data, size_t size) {
   const int file = *(const int *)user;
   ssize_t got;
   do {
@@ -2683,17 +2685,17 @@ MBI_COLD static int64_t mbi_file_read(void *user, void *data, size_t size) {
   return (int64_t)got;
 }
 
-MBI_COLD static void mbi_file_close(int file) {
+static void mbi_file_close(int file) {
   (void)close(file);
 }
 
-MBI_COLD static int mbi_replacement_write(void *user, const void *data, size_t size) {
+static int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
 }
 
-MBI_COLD static int mbi_replacement_find(mbi_replacement *r, const char *path) {
+static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   int links, error = 0;
   if (strlen(path) >= sizeof r->target) {
     return ENAMETOOLONG;
@@ -2713,7 +2715,7 @@ MBI_COLD static int mbi_replacement_find(mbi_replacement *r, const char *path) {
   return error;
 }
 
-MBI_COLD static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
   int attempt, error;
@@ -2746,7 +2748,7 @@ MBI_COLD static int mbi_replacement_begin(mbi_replacement *r, const char *path) 
   return error;
 }
 
-MBI_COLD static int mbi_replacement_end(mbi_replacement *r, int error) {
+static int mbi_replacement_end(mbi_replacement *r, int error) {
   if (error == 0 && fsync(r->file) != 0) {
     error = errno;
   }
@@ -3153,7 +3155,7 @@ MBI_COLD static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capabilit
   return best;
 }
 
-MBI_COLD static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
+static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
   (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
       path != NULL ? ": " : "", why);
   mbi_log(search->context, "NVRTC refused: %s", search->refused);
@@ -3161,7 +3163,7 @@ MBI_COLD static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path,
   return 0;
 }
 
-MBI_COLD static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
+static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
   mbi_device *device = &search->context->device;
   mbi_nvrtc *nvrtc = &device->nvrtc;
   const char *missing = mbi_nvrtc_load(nvrtc);
@@ -3187,7 +3189,7 @@ MBI_COLD static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path)
   return 1;
 }
 
-MBI_COLD static int mbi_nvrtc_try(void *user, const char *path) {
+static int mbi_nvrtc_try(void *user, const char *path) {
   mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   nvrtc->library = mbi_library_open(path);
@@ -3195,7 +3197,7 @@ MBI_COLD static int mbi_nvrtc_try(void *user, const char *path) {
       : mbi_nvrtc_refuse(search, NULL, mbi_library_error());
 }
 
-MBI_COLD static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
+static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   const size_t length = strlen(search->places);
   mbi_log(search->context, "NVRTC: trying %s", place);
   if (length + strlen(place) + 3 < sizeof search->places) {
@@ -3235,7 +3237,7 @@ MBI_COLD static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *nam
   return 0;
 }
 
-MBI_COLD static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
+static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
   if (major == 11) {
     return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
@@ -3244,7 +3246,7 @@ MBI_COLD static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   return mbi_nvrtc_try_name(search, name);
 }
 
-MBI_COLD static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
+static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   const int driver = search->context->device.driver_version / 1000;
   const int own = driver >= MBI_NVRTC_OLDEST && driver < 100 ? driver : MBI_NVRTC_NEWEST;
   int major;
@@ -3317,7 +3319,8 @@ MBI_COLD static char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-MBI_COLD static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
+MBI_COLD static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
+    size_t size) {
   int found = 0;
   first[0] = '\0';
   while (log != NULL && *log != '\0') {
@@ -8413,25 +8416,25 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
-MBI_COLD static void mbi_cache_count(merbit_context *context, int64_t *counter) {
+static void mbi_cache_count(merbit_context *context, int64_t *counter) {
   mbi_mutex_lock(&context->lock);
   ++*counter;
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_COLD static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
+static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
     int error) {
   mbi_cache_count(context, &context->cache.errors);
   mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
 }
 
-MBI_COLD static void mbi_cache_off(merbit_context *context, const char *reason) {
+static void mbi_cache_off(merbit_context *context, const char *reason) {
   context->cache.directory[0] = '\0';
   (void)snprintf(context->cache.off_reason, sizeof context->cache.off_reason, "%s", reason);
   mbi_log(context, "no cubin cache: %s", reason);
 }
 
-MBI_COLD static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
+static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
     char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
   const char *base;
@@ -8489,7 +8492,7 @@ MBI_COLD static void mbi_cache_open(merbit_context *context, const merbit_contex
   mbi_log(context, "cubin cache: %s", cache->directory);
 }
 
-MBI_COLD static int mbi_cache_safe(merbit_context *context) {
+static int mbi_cache_safe(merbit_context *context) {
   char path[MBI_PATH_SIZE];
   const char *fault;
   int error;
@@ -8502,7 +8505,7 @@ MBI_COLD static int mbi_cache_safe(merbit_context *context) {
   return fault == NULL;
 }
 
-MBI_COLD static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
+static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
   char text[MBI_HASH_TEXT];
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
   (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
@@ -8529,7 +8532,7 @@ MBI_COLD static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, 
   return head;
 }
 
-MBI_COLD static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
+static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   mbi_cache_head head;
   if (size <= image_at || memcmp(entry + sizeof head, key, key_size) != 0) {
@@ -8626,12 +8629,13 @@ MBI_COLD static void mbi_loaded_unload(merbit_context *context, void *module) {
   }
 }
 
-MBI_COLD static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
+static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry->key);
   mbi_release(context, entry);
 }
 
-MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
+MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
+    size_t key_size) {
   mbi_loaded **at, *found;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
@@ -8708,7 +8712,8 @@ MBI_COLD static void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
-MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
+MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *name,
+    const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
   const int written =
       snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -8720,7 +8725,8 @@ MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *nam
   }
 }
 
-MBI_COLD static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
+MBI_COLD static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
+    int64_t value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);
@@ -8814,7 +8820,7 @@ MBI_COLD static merbit_status mbi_texts_create(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_program_dump(merbit_context *context, const char *main_file,
+static void mbi_program_dump(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target,
     const char *log, const void *image, size_t size) {
   const char *directory = mbi_environment("MERBIT_DUMP");
@@ -8849,7 +8855,7 @@ MBI_COLD static void mbi_program_dump(merbit_context *context, const char *main_
   }
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
+static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   MBI_TRY(mbi_nvrtc_check(
@@ -8865,7 +8871,7 @@ MBI_COLD static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void
       ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
+static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
   const merbit_status status =
       mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
@@ -8926,7 +8932,7 @@ MBI_COLD static merbit_status mbi_program_compile(merbit_context *context, const
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
+static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
     size_t key_size, mbi_program *program) {
   void *image;
   size_t size;
@@ -8950,7 +8956,7 @@ MBI_COLD static merbit_status mbi_program_load_cached(merbit_context *context, c
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
+static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const char *key, size_t key_size, mbi_program *program) {
   const double start = mbi_seconds();
   void *image;
@@ -9057,7 +9063,7 @@ MBI_COLD static void mbi_context_unref(merbit_context *context) {
   allocator.release(allocator.user, context);
 }
 
-MBI_COLD static merbit_status mbi_context_choose_side(merbit_context *context,
+static merbit_status mbi_context_choose_side(merbit_context *context,
     const merbit_context_desc *desc) {
   merbit_status status;
   context->side = MERBIT_SIDE_CPU;
@@ -9079,12 +9085,12 @@ MBI_COLD static merbit_status mbi_context_choose_side(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_log_to_stderr(void *user, const char *line) {
+static void mbi_log_to_stderr(void *user, const char *line) {
   (void)user;
   (void)fprintf(stderr, "merbit: %s\n", line);
 }
 
-MBI_COLD static merbit_status mbi_context_set_up(merbit_context *context,
+static merbit_status mbi_context_set_up(merbit_context *context,
     const merbit_context_desc *desc) {
   context->threads = desc->threads > 0 ? desc->threads : mbi_processors();
   context->log = desc->log;
@@ -9608,14 +9614,14 @@ static merbit_view mbi_block_frame(const merbit_view *bsr) {
 }
 
 /* ==== >>matrix/download.c  host copies of device arrays =================================== */
-MBI_COLD static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
   mbi_release(context, (void *)(uintptr_t)view->col_ind);
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-MBI_COLD static merbit_status mbi_array_download(merbit_context *context, const void *source,
+static merbit_status mbi_array_download(merbit_context *context, const void *source,
     int64_t count, size_t size, const void **target) {
   void *copy = NULL;
   merbit_status status = MERBIT_OK;
@@ -9641,7 +9647,7 @@ MBI_COLD static merbit_status mbi_array_download(merbit_context *context, const 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_arrays_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);
   if (view->format != MERBIT_COO) {
@@ -9657,7 +9663,7 @@ MBI_COLD static merbit_status mbi_arrays_download(merbit_context *context, const
       mbi_type_size(view->value_type), &host->values);
 }
 
-MBI_COLD static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   *host = *view;
@@ -9813,7 +9819,7 @@ static merbit_status mbi_triangle_check(merbit_context *context, const merbit_vi
 }
 
 /* ==== >>matrix/check.c  checks of views and arrays ======================================== */
-MBI_COLD static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
+static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
     int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9828,7 +9834,7 @@ MBI_COLD static merbit_status mbi_block_check(merbit_context *context, const cha
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
   if (view->format != MERBIT_CSR && view->format != MERBIT_COO && view->format != MERBIT_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR", (int)view->format);
@@ -9860,7 +9866,7 @@ MBI_COLD static merbit_status mbi_view_check_kinds(merbit_context *context, cons
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
   static const char *const names[] = {"rows", "cols", "nnz"};
   int64_t sizes[3];
   int i;
@@ -9900,7 +9906,7 @@ MBI_COLD static merbit_status mbi_view_check_sizes(merbit_context *context, cons
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   if (view == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the view is NULL");
@@ -9931,7 +9937,7 @@ typedef struct mbi_scan {
   int tasks;
   int64_t first[MBI_MAX_THREADS];
 } mbi_scan;
-MBI_COLD static void mbi_scan_task_i32(void *argument, int task) {
+static void mbi_scan_task_i32(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int32_t *array = (const int32_t *)scan->array;
   const uint32_t base = (uint32_t)scan->base;
@@ -9959,7 +9965,7 @@ MBI_COLD static void mbi_scan_task_i32(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_scan_task_i64(void *argument, int task) {
+static void mbi_scan_task_i64(void *argument, int task) {
   mbi_scan *scan = (mbi_scan *)argument;
   const int64_t *array = (const int64_t *)scan->array;
   const uint64_t base = (uint64_t)scan->base;
@@ -9987,7 +9993,7 @@ MBI_COLD static void mbi_scan_task_i64(void *argument, int task) {
   }
 }
 
-MBI_COLD static int64_t mbi_scan_array(merbit_context *context, const void *array,
+static int64_t mbi_scan_array(merbit_context *context, const void *array,
     merbit_index_type type, int64_t count, int base, int64_t width, int ordered) {
   mbi_scan scan;
   int task;
@@ -10010,7 +10016,7 @@ MBI_COLD static int64_t mbi_scan_array(merbit_context *context, const void *arra
   return count;
 }
 
-MBI_COLD static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
     int of_blocks) {
   int64_t rows = view->rows, end = view->base + view->nnz, bad, value, before;
   int64_t first = mbi_index_at(view->row_ptr, view->offset_type, 0);
@@ -10045,7 +10051,7 @@ MBI_COLD static merbit_status mbi_view_check_offsets(merbit_context *context, co
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
     int of_rows, int of_blocks) {
   const void *array = of_rows ? view->row_ind : view->col_ind;
   int64_t width = of_rows ? view->rows : view->cols;
@@ -10066,7 +10072,7 @@ MBI_COLD static merbit_status mbi_view_check_indices(merbit_context *context, co
       of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
-MBI_COLD static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
   if (frame.format == MERBIT_CSR && frame.row_ptr != NULL) {
@@ -10078,7 +10084,7 @@ MBI_COLD static merbit_status mbi_view_check_arrays(merbit_context *context, con
   return mbi_triangle_check(context, view);
 }
 
-MBI_COLD static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   MBI_TRY(mbi_view_check_header(context, view));
@@ -10096,14 +10102,14 @@ MBI_COLD static merbit_status mbi_view_to_host(merbit_context *context, const me
   return status;
 }
 
-MBI_COLD static void mbi_view_from_host(merbit_context *context, const merbit_view *view,
+static void mbi_view_from_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_host_view_release(context, host);
   }
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
+MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
   merbit_view host;
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -10600,7 +10606,7 @@ static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_vie
 }
 
 /* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
-MBI_COLD static void mbi_build_describe(mbi_build *build, merbit_context *context,
+static void mbi_build_describe(mbi_build *build, merbit_context *context,
     const merbit_view *from, int flags) {
   const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
   memset(build, 0, sizeof *build);
@@ -10617,7 +10623,7 @@ MBI_COLD static void mbi_build_describe(mbi_build *build, merbit_context *contex
   build->to.nnz = from->nnz;
 }
 
-MBI_COLD static merbit_status mbi_build_allocate(mbi_build *build) {
+static merbit_status mbi_build_allocate(mbi_build *build) {
   merbit_context *context = build->context;
   int64_t nnz = build->to.nnz;
   void *memory;
@@ -10635,7 +10641,7 @@ MBI_COLD static merbit_status mbi_build_allocate(mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_build_narrow(mbi_build *build) {
+static merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
   if (build->to.nnz > INT32_MAX) {
@@ -10654,7 +10660,7 @@ MBI_COLD static merbit_status mbi_build_narrow(mbi_build *build) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_build_run(mbi_build *build, int flags) {
+static merbit_status mbi_build_run(mbi_build *build, int flags) {
   MBI_TRY(mbi_build_allocate(build));
   MBI_TRY(mbi_build_group(build));
   MBI_TRY(mbi_build_sort(build));
@@ -10664,7 +10670,7 @@ MBI_COLD static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-MBI_COLD static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
     void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
   *matrix = made;
@@ -10680,7 +10686,7 @@ MBI_COLD static merbit_status mbi_matrix_record(merbit_context *context, const m
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
     int flags, merbit_matrix **matrix) {
   mbi_build build;
   merbit_status status;
@@ -10701,7 +10707,7 @@ MBI_COLD static merbit_status mbi_matrix_from_entries(merbit_context *context, c
   return status;
 }
 
-MBI_COLD static merbit_status mbi_matrix_from_view(merbit_context *context,
+static merbit_status mbi_matrix_from_view(merbit_context *context,
     const merbit_view *view, int flags, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
@@ -10721,7 +10727,7 @@ MBI_COLD static merbit_status mbi_matrix_from_view(merbit_context *context,
   return status;
 }
 
-MBI_COLD static void mbi_matrix_retain(merbit_matrix *matrix) {
+static void mbi_matrix_retain(merbit_matrix *matrix) {
   if (matrix != NULL) {
     mbi_mutex_lock(&matrix->context->lock);
     matrix->references++;
@@ -11379,7 +11385,7 @@ typedef struct mbi_transpose_map {
   int tasks;
 } mbi_transpose_map;
 
-MBI_COLD static void mbi_transpose_map_blocks_task(void *argument, int task) {
+static void mbi_transpose_map_blocks_task(void *argument, int task) {
   const mbi_transpose_map *f = (const mbi_transpose_map *)argument;
   const char *from = (const char *)f->from->values;
   char *to = (char *)(uintptr_t)f->to->values;
@@ -11391,7 +11397,7 @@ MBI_COLD static void mbi_transpose_map_blocks_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_transpose_map_into(merbit_context *context, const void *values,
+static void mbi_transpose_map_into(merbit_context *context, const void *values,
     const void *places, merbit_view *to) {
   merbit_view from = *to;
   mbi_transpose_map f;
@@ -11405,7 +11411,7 @@ MBI_COLD static void mbi_transpose_map_into(merbit_context *context, const void 
   mbi_parallel(context, f.tasks, mbi_transpose_map_blocks_task, &f);
 }
 
-MBI_COLD static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
+static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *from) {
   merbit_context *context = build->context;
   build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   MBI_TRY(mbi_build_allocate(build));
@@ -11422,7 +11428,7 @@ MBI_COLD static merbit_status mbi_transpose_map_run(mbi_build *build, const merb
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
+static merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
     merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
@@ -11481,7 +11487,7 @@ typedef struct mbi_expansion {
   int64_t longest[MBI_MAX_THREADS];
 } mbi_expansion;
 
-MBI_COLD static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
+static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetry,
     merbit_operation operation) {
   mbi_symmetry_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
   const int mirror = symmetry == MERBIT_SYMMETRY_SKEW        ? MBI_NEGATED
@@ -11498,7 +11504,7 @@ MBI_COLD static mbi_symmetry_signs mbi_symmetry_signs_of(merbit_symmetry symmetr
   return signs;
 }
 
-MBI_COLD static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
+static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 2 * (size_t)parts;
@@ -11519,7 +11525,7 @@ MBI_COLD static void mbi_expansion_move_16(const mbi_symmetry_signs *signs, int 
   }
 }
 
-MBI_COLD static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
+static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 4 * (size_t)parts;
@@ -11540,7 +11546,7 @@ MBI_COLD static void mbi_expansion_move_32(const mbi_symmetry_signs *signs, int 
   }
 }
 
-MBI_COLD static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
+static void mbi_expansion_move_64(const mbi_symmetry_signs *signs, int parts, void *to,
     const void *from, const void *places, merbit_index_type place_type, int64_t first,
     int64_t last) {
   const size_t size = 8 * (size_t)parts;
@@ -11569,7 +11575,7 @@ typedef struct mbi_expansion_call {
   int tasks;
 } mbi_expansion_call;
 
-MBI_COLD static void mbi_expansion_values_task(void *argument, int task) {
+static void mbi_expansion_values_task(void *argument, int task) {
   const mbi_expansion_call *c = (const mbi_expansion_call *)argument;
   void *to = (void *)(uintptr_t)c->to->values;
   const int64_t first = mbi_share(c->to->nnz, c->tasks, task);
@@ -11585,7 +11591,7 @@ MBI_COLD static void mbi_expansion_values_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
+static void mbi_expansion_values(merbit_context *context, mbi_symmetry_signs signs,
     const void *from, const void *places, merbit_index_type place_type, const merbit_view *to) {
   mbi_expansion_call call;
   call.signs = signs;
@@ -11597,7 +11603,7 @@ MBI_COLD static void mbi_expansion_values(merbit_context *context, mbi_symmetry_
   mbi_parallel(context, call.tasks, mbi_expansion_values_task, &call);
 }
 
-MBI_COLD static void mbi_expansion_count_task(void *argument, int task) {
+static void mbi_expansion_count_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   const merbit_index_type type = h->to.offset_type;
@@ -11619,7 +11625,7 @@ MBI_COLD static void mbi_expansion_count_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_expansion_place(mbi_expansion *h) {
+static void mbi_expansion_place(mbi_expansion *h) {
   const merbit_index_type type = h->to.offset_type;
   const int64_t rows = h->to.rows;
   int64_t at = 0, row;
@@ -11635,7 +11641,7 @@ MBI_COLD static void mbi_expansion_place(mbi_expansion *h) {
   mbi_index_set(h->row_ptr, type, rows, at);
 }
 
-MBI_COLD static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row, int64_t column,
+static void mbi_expansion_put(const mbi_expansion *h, void *cursors, int64_t row, int64_t column,
     int64_t place) {
   const int64_t at = mbi_index_at(cursors, h->to.offset_type, row);
   mbi_index_set(cursors, h->to.offset_type, row, at + 1);
@@ -11645,7 +11651,7 @@ MBI_COLD static void mbi_expansion_put(const mbi_expansion *h, void *cursors, in
   }
 }
 
-MBI_COLD static void mbi_expansion_scatter_task(void *argument, int task) {
+static void mbi_expansion_scatter_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   char *cursors = (char *)h->cursors +
@@ -11665,7 +11671,7 @@ MBI_COLD static void mbi_expansion_scatter_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_expansion_group(mbi_expansion *h) {
+static merbit_status mbi_expansion_group(mbi_expansion *h) {
   merbit_context *context = h->context;
   const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
   h->tasks = mbi_share_tasks(context, h->to.nnz);
@@ -11682,11 +11688,11 @@ MBI_COLD static merbit_status mbi_expansion_group(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
+static int64_t mbi_expansion_start(const mbi_expansion *h, int64_t row) {
   return mbi_index_at(h->row_ptr, h->to.offset_type, row);
 }
 
-MBI_COLD static void mbi_expansion_inspect_task(void *argument, int task) {
+static void mbi_expansion_inspect_task(void *argument, int task) {
   mbi_expansion *h = (mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), longest = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
@@ -11700,7 +11706,7 @@ MBI_COLD static void mbi_expansion_inspect_task(void *argument, int task) {
   h->longest[task] = longest;
 }
 
-MBI_COLD static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
+static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t start, int64_t length,
     uint64_t *keys) {
   uint64_t *sorted, *places;
   int64_t k;
@@ -11720,7 +11726,7 @@ MBI_COLD static void mbi_expansion_sort_row(const mbi_expansion *h, int64_t star
   }
 }
 
-MBI_COLD static void mbi_expansion_sort_task(void *argument, int task) {
+static void mbi_expansion_sort_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), before = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
@@ -11737,7 +11743,7 @@ MBI_COLD static void mbi_expansion_sort_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_expansion_sort(mbi_expansion *h) {
+static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   int64_t keys = 0;
   void *memory;
   int task;
@@ -11762,7 +11768,7 @@ MBI_COLD static merbit_status mbi_expansion_sort(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
+static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   merbit_context *context = h->context;
   void *memory = NULL;
   MBI_TRY(mbi_allocate_array(context, h->to.rows + 1, mbi_index_bytes(h->to.offset_type),
@@ -11781,7 +11787,7 @@ MBI_COLD static merbit_status mbi_expansion_allocate(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expansion_run(mbi_expansion *h) {
+static merbit_status mbi_expansion_run(mbi_expansion *h) {
   MBI_TRY(mbi_expansion_allocate(h));
   MBI_TRY(mbi_expansion_group(h));
   MBI_TRY(mbi_expansion_sort(h));
@@ -11792,7 +11798,7 @@ MBI_COLD static merbit_status mbi_expansion_run(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
+static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
     merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
   int64_t first[4];
@@ -11825,7 +11831,7 @@ MBI_COLD static merbit_status mbi_symmetric_expand(merbit_context *context, cons
   return status;
 }
 
-MBI_COLD static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_view half;
   merbit_status status;
@@ -11839,7 +11845,7 @@ MBI_COLD static merbit_status mbi_view_to_full(merbit_context *context, const me
   return status;
 }
 
-MBI_COLD static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
+static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   if (mbi_view_is_triangle(view)) {
     mbi_host_view_release(context, host);
@@ -12416,7 +12422,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
 }
 
 /* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
-MBI_COLD MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
+MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
     const void *col_ind, const void *values) {
   merbit_view view;
   memset(&view, 0, sizeof view);
@@ -12429,7 +12435,7 @@ MBI_COLD MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t n
   return view;
 }
 
-MBI_COLD MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
+MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
     int block_cols, const void *row_ptr, const void *col_ind, const void *values) {
   merbit_view view = merbit_csr(rows, cols, blocks, row_ptr, col_ind, values);
   view.format = MERBIT_BSR;
@@ -12441,7 +12447,7 @@ MBI_COLD MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t b
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
     const void *detail, merbit_matrix **matrix);
 
-MBI_COLD static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
     mbi_matrix_maker maker, const void *detail, merbit_matrix **matrix) {
   merbit_view host;
   merbit_status status;
@@ -12460,12 +12466,12 @@ MBI_COLD static merbit_status mbi_matrix_checked(merbit_context *context, const 
   return status;
 }
 
-MBI_COLD static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
+static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
     const void *flags, merbit_matrix **matrix) {
   return mbi_matrix_from_view(context, host, *(const int *)flags, matrix);
 }
 
-MBI_COLD static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
+static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
     const void *desc, merbit_matrix **matrix) {
   mbi_bsr bsr;
   merbit_status status;
@@ -12478,19 +12484,19 @@ MBI_COLD static merbit_status mbi_matrix_make_bsr(merbit_context *context, const
   return status;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
+MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
     merbit_matrix **matrix) {
   const int flags = 0;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
     const merbit_view *view, merbit_matrix **matrix) {
   const int flags = MBI_BUILD_TRANSPOSE;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
     const merbit_view *view, const merbit_bsr_desc *desc, merbit_matrix **matrix) {
   merbit_bsr_desc defaults;
   memset(&defaults, 0, sizeof defaults);
@@ -12498,7 +12504,7 @@ MBI_COLD MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *conte
       matrix);
 }
 
-MBI_COLD MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
+MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
   merbit_view none;
   if (matrix != NULL) {
     return matrix->view;
@@ -12507,7 +12513,7 @@ MBI_COLD MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) 
   return none;
 }
 
-MBI_COLD MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
+MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   merbit_context *context;
   int64_t left;
   if (matrix == NULL) {
@@ -13217,7 +13223,7 @@ MBI_COLD static int mbi_expression_is(const mbi_expression *e, const char *token
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
-MBI_COLD static const char *mbi_expression_decimal(const char *p) {
+static const char *mbi_expression_decimal(const char *p) {
   const char *exponent;
   while (mbi_is_digit(*p)) {
     p++;
@@ -13263,7 +13269,8 @@ MBI_COLD static void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
+MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
+    const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
@@ -13303,12 +13310,12 @@ MBI_COLD static merbit_status mbi_expression_want(mbi_expression *e, size_t from
 /* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
-MBI_COLD static merbit_status mbi_expression_enter(mbi_expression *e) {
+static merbit_status mbi_expression_enter(mbi_expression *e) {
   return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
       : mbi_expression_refuse(e, "is nested too deeply");
 }
 
-MBI_COLD static merbit_status mbi_expression_number(mbi_expression *e) {
+static merbit_status mbi_expression_number(mbi_expression *e) {
   char text[MBI_EXPRESSION_DIGITS + 16];
   mbi_decimal d;
   double value = (double)INFINITY;
@@ -13342,7 +13349,7 @@ MBI_COLD static merbit_status mbi_expression_number(mbi_expression *e) {
   return mbi_expression_append(e, text);
 }
 
-MBI_COLD static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
+static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
   char text[48];
   int i;
   mbi_expression_next(e);
@@ -13366,7 +13373,7 @@ MBI_COLD static merbit_status mbi_expression_call(mbi_expression *e, const char 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_word(mbi_expression *e) {
+static merbit_status mbi_expression_word(mbi_expression *e) {
   char text[48];
   size_t i;
   for (i = 0; e->names[i] != NULL; i++) {
@@ -13385,7 +13392,7 @@ MBI_COLD static merbit_status mbi_expression_word(mbi_expression *e) {
       : mbi_expression_refuse(e, "is no name known here");
 }
 
-MBI_COLD static merbit_status mbi_expression_primary(mbi_expression *e) {
+static merbit_status mbi_expression_primary(mbi_expression *e) {
   e->operand = MBI_OPERAND_NUMBER;
   if (e->length > 0 && mbi_is_letter(*e->at)) {
     return mbi_expression_word(e);
@@ -13405,7 +13412,7 @@ MBI_COLD static merbit_status mbi_expression_primary(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_factor(mbi_expression *e) {
+static merbit_status mbi_expression_factor(mbi_expression *e) {
   const size_t from = e->written;
   const char sign = e->length == 1 ? *e->at : '\0';
   MBI_TRY(mbi_expression_enter(e));
@@ -13444,7 +13451,7 @@ static const mbi_infix mbi_infixes[] = {
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
     {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "}, };
 
-MBI_COLD static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
+static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
   size_t i;
   for (i = 0; i < sizeof mbi_infixes / sizeof mbi_infixes[0]; i++) {
     if (mbi_infixes[i].level == level && mbi_expression_is(e, mbi_infixes[i].token)) {
@@ -13454,7 +13461,7 @@ MBI_COLD static const mbi_infix *mbi_expression_infix(const mbi_expression *e, i
   return NULL;
 }
 
-MBI_COLD static merbit_status mbi_expression_level(mbi_expression *e, int level) {
+static merbit_status mbi_expression_level(mbi_expression *e, int level) {
   const size_t from = e->written;
   const mbi_infix *infix;
   int terms = 1;
@@ -13478,7 +13485,7 @@ MBI_COLD static merbit_status mbi_expression_level(mbi_expression *e, int level)
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_choice(mbi_expression *e) {
+static merbit_status mbi_expression_choice(mbi_expression *e) {
   const size_t from = e->written;
   int arm;
   MBI_TRY(mbi_expression_enter(e));
@@ -13503,7 +13510,7 @@ MBI_COLD static merbit_status mbi_expression_choice(mbi_expression *e) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_whole(mbi_expression *e) {
+static merbit_status mbi_expression_whole(mbi_expression *e) {
   mbi_expression_next(e);
   MBI_TRY(mbi_expression_choice(e));
   if (e->length > 0) {
@@ -13808,7 +13815,7 @@ static const merbit_symmetry mbi_mm_symmetries[] = {
     MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
     MERBIT_SYMMETRY_HERMITIAN};
 
-MBI_COLD static const char *mbi_mm_match(const char *p, const char *word) {
+static const char *mbi_mm_match(const char *p, const char *word) {
   for (; *word != '\0'; p++, word++) {
     const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
     if (c != *word) {
@@ -13818,7 +13825,7 @@ MBI_COLD static const char *mbi_mm_match(const char *p, const char *word) {
   return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
 }
 
-MBI_COLD static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
+static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
     const char *const *words, int *choice) {
   const char *p = mbi_mm_skip_blanks(*at);
   char quoted[MBI_MM_QUOTE], expected[96];
@@ -13842,7 +13849,7 @@ MBI_COLD static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char *
       mbi_mm_quote_word(p, quoted), expected);
 }
 
-MBI_COLD static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
+static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->field == MBI_MM_PATTERN && header->array) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
         "an array file cannot be a pattern, which has no values to list");
@@ -13859,7 +13866,7 @@ MBI_COLD static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
+static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
   static const char *const objects[] = {"matrix", NULL};
   static const char *const formats[] = {"coordinate", "array", NULL};
   static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
@@ -13887,7 +13894,7 @@ MBI_COLD static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header
   return mbi_mm_check_banner(in, header);
 }
 
-MBI_COLD static const char *mbi_mm_whole(const char *p, int64_t *number) {
+static const char *mbi_mm_whole(const char *p, int64_t *number) {
   uint64_t value = 0;
   const char *first, *end;
   p += *p == '+';
@@ -13906,7 +13913,7 @@ MBI_COLD static const char *mbi_mm_whole(const char *p, int64_t *number) {
   return end;
 }
 
-MBI_COLD static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, const char *what,
+static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, const char *what,
     int64_t *size) {
   const char *p = mbi_mm_skip_blanks(*at);
   const char *end = mbi_mm_whole(p, size);
@@ -13928,7 +13935,7 @@ MBI_COLD static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const cha
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
+static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
     const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
   if (most == 0) {
@@ -13942,7 +13949,7 @@ MBI_COLD static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
       "; set max_rows of merbit_read_desc to read such a file", header->rows, most);
 }
 
-MBI_COLD static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
+static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   const int64_t n = header->rows;
   int64_t half;
   if (header->symmetry == MBI_MM_GENERAL) {
@@ -13952,7 +13959,7 @@ MBI_COLD static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
   return n * half / 2;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
+static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
   if (header->cols > INT32_MAX) {
     return mbi_mm_fail(in, MERBIT_TOO_LARGE, in->line,
         "%" PRId64 " columns; this version takes at most 2^31 - 1", header->cols);
@@ -13967,7 +13974,7 @@ MBI_COLD static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const m
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
+static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = (header->array                     ? 2
       : header->field == MBI_MM_PATTERN ? 4 : 6) + (header->field == MBI_MM_COMPLEX ? 2 : 0);
   const int64_t left =
@@ -13980,7 +13987,7 @@ MBI_COLD static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const
       " bytes that follow; the file ends early", header->entries, shortest, left);
 }
 
-MBI_COLD static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
+static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
   MBI_TRY(mbi_mm_next_line(in));
@@ -14502,7 +14509,7 @@ typedef struct mbi_mm_output {
   size_t used;
 } mbi_mm_output;
 
-MBI_COLD static merbit_status mbi_mm_flush(mbi_mm_output *out) {
+static merbit_status mbi_mm_flush(mbi_mm_output *out) {
   const size_t size = out->used;
   int result;
   out->used = 0;
@@ -14517,13 +14524,13 @@ MBI_COLD static merbit_status mbi_mm_flush(mbi_mm_output *out) {
   return mbi_fail(out->context, MERBIT_IO_ERROR, "the write callback returned %d", result);
 }
 
-MBI_COLD static void mbi_mm_put_text(mbi_mm_output *out, const char *text) {
+static void mbi_mm_put_text(mbi_mm_output *out, const char *text) {
   const size_t size = strlen(text);
   memcpy(out->buffer + out->used, text, size);
   out->used += size;
 }
 
-MBI_COLD static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator) {
+static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator) {
   char digits[24];
   size_t first = sizeof digits;
   digits[--first] = separator;
@@ -14535,7 +14542,7 @@ MBI_COLD static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char s
   out->used += sizeof digits - first;
 }
 
-MBI_COLD static void mbi_mm_mend_point(char *text) {
+static void mbi_mm_mend_point(char *text) {
   char *to = text;
   for (; *text != '\0'; text++) {
     if (mbi_is_digit(*text) || *text == '-' || *text == '+' || *text == 'e') {
@@ -14547,7 +14554,7 @@ MBI_COLD static void mbi_mm_mend_point(char *text) {
   *to = '\0';
 }
 
-MBI_COLD static int mbi_mm_reads_back(const char *text, double value, int single) {
+static int mbi_mm_reads_back(const char *text, double value, int single) {
   char line[40];
   mbi_decimal decimal;
   double read = 0;
@@ -14561,7 +14568,7 @@ MBI_COLD static int mbi_mm_reads_back(const char *text, double value, int single
   return mbi_decimal_f64(&decimal, &read) && read == value;
 }
 
-MBI_COLD static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
+static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   char text[40];
   int digits = single ? 6 : 15;
   const int most = single ? 9 : 17;
@@ -14576,7 +14583,7 @@ MBI_COLD static void mbi_mm_put_value(mbi_mm_output *out, double value, int sing
   mbi_mm_put_text(out, text);
 }
 
-MBI_COLD static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
+static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
     int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
   const merbit_type type = mbi_view_type(view);
@@ -14596,7 +14603,7 @@ MBI_COLD static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *vie
   }
 }
 
-MBI_COLD static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
   int64_t row = 0, i;
   for (i = 0; i < view->nnz; i++) {
     if (view->format == MERBIT_COO) {
@@ -14614,7 +14621,7 @@ MBI_COLD static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const mer
   return mbi_mm_flush(out);
 }
 
-MBI_COLD static const char *mbi_mm_symmetry_word(const merbit_view *view) {
+static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   switch (view->symmetry) {
   case MERBIT_SYMMETRY_NONE:
     return "general\n";
@@ -14628,7 +14635,7 @@ MBI_COLD static const char *mbi_mm_symmetry_word(const merbit_view *view) {
   }
 }
 
-MBI_COLD static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
   merbit_status status;
   MBI_TRY(mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer));
@@ -14645,7 +14652,7 @@ MBI_COLD static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit
   return status;
 }
 
-MBI_COLD static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
   merbit_matrix *entries;
   merbit_status status;
   if (view->format != MERBIT_BSR) {
@@ -14657,7 +14664,7 @@ MBI_COLD static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view
   return status;
 }
 
-MBI_COLD static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
     const char *culprit) {
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -14678,7 +14685,7 @@ MBI_COLD static merbit_status mbi_mm_check_writable(merbit_context *context, con
   return merbit_view_check(context, view);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
     const merbit_view *view, merbit_write_callback write, void *user) {
   mbi_mm_output out;
   MBI_TRY(mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL));
@@ -14689,7 +14696,7 @@ MBI_COLD MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *con
   return mbi_mm_write(&out, view);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
+MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
     const merbit_view *view, const char *path) {
   mbi_mm_output out;
   mbi_replacement replacement;
@@ -16903,11 +16910,11 @@ typedef struct mbi_sorted_build {
   int *differ;
 } mbi_sorted_build;
 
-MBI_COLD static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
+static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
   return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
 }
 
-MBI_COLD static void mbi_sorted_cut(merbit_plan *plan) {
+static void mbi_sorted_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   const int64_t path = csr->rows + csr->nnz;
   mbi_sorted_share *share = plan->sorted.shares;
@@ -16933,11 +16940,11 @@ MBI_COLD static void mbi_sorted_cut(merbit_plan *plan) {
   }
 }
 
-MBI_COLD static int mbi_sorted_bucket(int64_t length) {
+static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-MBI_COLD static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
     int64_t *counts) {
   int64_t start = mbi_row_start(csr, row);
   memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
@@ -16948,11 +16955,11 @@ MBI_COLD static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64
   }
 }
 
-MBI_COLD static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
+static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
   return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
 }
 
-MBI_COLD static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
   const size_t size = mbi_type_size(plan->type);
   const char *first = (const char *)plan->values;
   int64_t k;
@@ -16964,7 +16971,7 @@ MBI_COLD static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_
   return 0;
 }
 
-MBI_COLD static void mbi_sorted_measure(void *argument, int task) {
+static void mbi_sorted_measure(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   mbi_sorted_share *share = plan->sorted.shares + task;
@@ -16981,7 +16988,7 @@ MBI_COLD static void mbi_sorted_measure(void *argument, int task) {
   build->differ[task] = mbi_sorted_differ(plan, share);
 }
 
-MBI_COLD static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
+static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
     int32_t *target) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   for (; begin < end; begin++) {
@@ -16989,7 +16996,7 @@ MBI_COLD static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, i
   }
 }
 
-MBI_COLD static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
+static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
     int64_t last) {
   const merbit_view *csr = &plan->csr;
   const mbi_sorted *sorted = &plan->sorted;
@@ -17029,7 +17036,7 @@ MBI_COLD static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sort
   return run - (sorted->runs + window->run);
 }
 
-MBI_COLD static void mbi_sorted_values(void *argument, int task) {
+static void mbi_sorted_values(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   const mbi_sorted *sorted = &plan->sorted;
@@ -17056,7 +17063,7 @@ MBI_COLD static void mbi_sorted_values(void *argument, int task) {
       (size_t)(share->carry_end - share->carry) * size);
 }
 
-MBI_COLD static void mbi_sorted_fill(void *argument, int task) {
+static void mbi_sorted_fill(void *argument, int task) {
   const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
   const merbit_plan *plan = build->plan;
   const merbit_view *csr = &plan->csr;
@@ -17081,7 +17088,7 @@ MBI_COLD static void mbi_sorted_fill(void *argument, int task) {
   }
 }
 
-MBI_COLD static void mbi_sorted_destroy(merbit_plan *plan) {
+static void mbi_sorted_destroy(merbit_plan *plan) {
   mbi_sorted *sorted = &plan->sorted;
   mbi_release(plan->context, sorted->shares);
   mbi_release(plan->context, sorted->windows);
@@ -17092,18 +17099,18 @@ MBI_COLD static void mbi_sorted_destroy(merbit_plan *plan) {
   memset(sorted, 0, sizeof *sorted);
 }
 
-MBI_COLD static double mbi_sorted_first(const merbit_plan *plan) {
+static double mbi_sorted_first(const merbit_plan *plan) {
   return plan->values == NULL || plan->csr.nnz == 0 ? 1
       : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
       : *(const double *)plan->values;
 }
 
-MBI_COLD static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
   return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
       "the values of sorted rows", &plan->sorted.values);
 }
 
-MBI_COLD static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   int64_t windows = 0, runs = 0;
@@ -17130,7 +17137,7 @@ MBI_COLD static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ)
   return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_sorted_create(merbit_plan *plan) {
+static merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
@@ -17154,7 +17161,7 @@ MBI_COLD static merbit_status mbi_sorted_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_sorted_update(merbit_plan *plan) {
+static merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   int task, differ = plan->sorted.values != NULL;
   for (task = 0; task < plan->tasks && !differ; task++) {
@@ -17507,7 +17514,7 @@ typedef struct mbi_numa_copy {
   size_t size;
 } mbi_numa_copy;
 
-MBI_COLD static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
+static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   const int64_t path = plan->csr.rows + plan->csr.nnz;
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
@@ -17527,14 +17534,14 @@ MBI_COLD static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *num
   return settled;
 }
 
-MBI_COLD static void mbi_numa_copy_part(void *argument, int task) {
+static void mbi_numa_copy_part(void *argument, int task) {
   const mbi_numa_copy *copy = (const mbi_numa_copy *)argument;
   const size_t begin = (size_t)mbi_numa_entry(copy->plan, task) * copy->size;
   const size_t end = (size_t)mbi_numa_entry(copy->plan, task + 1) * copy->size;
   memcpy(copy->to + begin, copy->from + begin, end - begin);
 }
 
-MBI_COLD static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
+static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
     void **to) {
   mbi_numa_copy copy;
   MBI_TRY(mbi_allocate_array(plan->context, plan->csr.nnz, size,
@@ -17547,7 +17554,7 @@ MBI_COLD static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
+static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const size_t size = mbi_type_size(plan->type);
   void *memory;
@@ -18398,7 +18405,7 @@ static const mbi_cpu_method mbi_many_cpu_method = {
     NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
-MBI_COLD static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
   const void *copy = NULL;
   merbit_status status;
   if (fresh->memory != MERBIT_MEMORY_DEVICE) {
@@ -18415,24 +18422,24 @@ MBI_COLD static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_view_is_plain(const merbit_view *view) {
+static int mbi_view_is_plain(const merbit_view *view) {
   return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
 }
 
-MBI_COLD static int mbi_format_blocks_fit(const merbit_plan *plan) {
+static int mbi_format_blocks_fit(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return plan->view.format == MERBIT_BSR &&
       (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
       desc->block_cols == plan->view.block_cols));
 }
 
-MBI_COLD static int mbi_format_converts(const merbit_plan *plan) {
+static int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
       (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
       !mbi_format_blocks_fit(plan));
 }
 
-MBI_COLD static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
   shape.block_rows = plan->desc.block_rows;
@@ -18443,7 +18450,7 @@ MBI_COLD static merbit_status mbi_format_host_blocks(merbit_plan *plan, const me
       plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
 }
 
-MBI_COLD static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
+static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
@@ -18455,7 +18462,7 @@ MBI_COLD static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_format_blocks(merbit_plan *plan) {
+static merbit_status mbi_format_blocks(merbit_plan *plan) {
   const merbit_view *view = &plan->view;
   plan->csr = *view;
   if (view->memory == MERBIT_MEMORY_DEVICE && mbi_format_blocks_fit(plan)) {
@@ -18470,7 +18477,7 @@ MBI_COLD static merbit_status mbi_format_blocks(merbit_plan *plan) {
   return mbi_format_blocks_on_host(plan);
 }
 
-MBI_COLD static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
   MBI_TRY(mbi_plan_check_arrays(plan, host));
   if (!mbi_view_is_plain(&plan->view)) {
     MBI_TRY(
@@ -18480,7 +18487,7 @@ MBI_COLD static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbi
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_format_csr(merbit_plan *plan) {
+static merbit_status mbi_format_csr(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   plan->csr = plan->view;
@@ -18497,11 +18504,11 @@ MBI_COLD static merbit_status mbi_format_csr(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_format_make(merbit_plan *plan) {
+static merbit_status mbi_format_make(merbit_plan *plan) {
   return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
 }
 
-MBI_COLD static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
+static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *structure,
     mbi_new_values *fresh) {
   merbit_view host = *structure;
   host.values = fresh->values;
@@ -18518,7 +18525,7 @@ MBI_COLD static merbit_status mbi_format_convert(merbit_plan *plan, const merbit
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_view structure = plan->view, host;
   merbit_status status;
   if (!mbi_format_converts(plan)) {
@@ -18541,8 +18548,9 @@ MBI_COLD static int64_t mbi_arrays_blocks(int64_t count) {
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
-    merbit_index_type index_type, int base, mbi_program *program) {
+MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context,
+    merbit_index_type offset_type, merbit_index_type index_type, int base,
+    mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
@@ -18561,7 +18569,7 @@ MBI_COLD static uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
-MBI_COLD static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
   merbit_view host;
   merbit_status status = mbi_view_download(context, view, &host);
   if (status == MERBIT_OK) {
@@ -18574,7 +18582,7 @@ MBI_COLD static merbit_status mbi_device_csr_explain(merbit_context *context, co
       "unchanged until the plan is destroyed");
 }
 
-MBI_COLD static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   void *function = NULL;
@@ -18597,7 +18605,7 @@ MBI_COLD static merbit_status mbi_device_csr_check(merbit_plan *plan, const merb
   return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   void *function = NULL;
@@ -18624,7 +18632,7 @@ MBI_COLD static merbit_status mbi_array_upload(merbit_plan *plan, const void *so
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
     mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
   MBI_TRY(mbi_array_upload(plan, view->row_ptr,
@@ -18639,7 +18647,7 @@ MBI_COLD static merbit_status mbi_device_csr_upload(merbit_plan *plan, const mer
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
     const mbi_program *program, int unchecked, mbi_device_csr *csr) {
   if (!unchecked) {
     MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
@@ -18650,7 +18658,7 @@ MBI_COLD static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const me
   return mbi_device_synchronize(plan->context, NULL);
 }
 
-MBI_COLD static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   const void *arrays[3];
@@ -18769,7 +18777,7 @@ MBI_COLD static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *
   memset(nonempty, 0, sizeof *nonempty);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_create(merbit_plan *plan) {
+static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -18855,13 +18863,13 @@ MBI_COLD static merbit_status mbi_nonempty_sample(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
+static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
   const merbit_view *given = &plan->given;
   return plan->transpose.on_gpu && given->format == MERBIT_CSR &&
       given->memory == MERBIT_MEMORY_DEVICE && given->offset_type == plan->device.offset_type;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
+static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int by_offsets = mbi_nonempty_has_column_offsets(plan);
   const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
@@ -18879,7 +18887,7 @@ MBI_COLD static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
+static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bins) {
   merbit_context *context = plan->context;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
@@ -18937,7 +18945,7 @@ MBI_COLD static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t c
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
     uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
@@ -19653,7 +19661,7 @@ static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
       : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-static merbit_status mbi_merbit_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
@@ -19674,7 +19682,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_merbit_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -19735,7 +19743,7 @@ static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
       m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
 }
 
-static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   info->sigma = m->sigma;
   info->omega = m->omega;
@@ -19744,7 +19752,7 @@ static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->tiles = (int64_t)m->tiles;
 }
 
-static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
@@ -20064,7 +20072,7 @@ static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
@@ -20094,7 +20102,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
       MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_scan_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
@@ -20103,7 +20111,7 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
   return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
-static void mbi_scan_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -20217,13 +20225,13 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
 
-static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
@@ -20231,7 +20239,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-static double mbi_scan_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
@@ -20378,7 +20386,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
 
-static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_merge_size(plan));
@@ -20394,7 +20402,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
-static void mbi_merge_path_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -20463,13 +20471,13 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       &fixup_arguments, 0, mbi_plan_start(plan, 1));
 }
 
-static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
 }
 
-static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
@@ -20571,7 +20579,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
-static merbit_status mbi_rows_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_rows_size(plan));
@@ -20584,7 +20592,7 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_rows_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_rows_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -20614,11 +20622,11 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_value_shared(plan), stream, &arguments, 0);
 }
 
-static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_rows_of(plan)->threads;
 }
 
-static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_rows *r = mbi_rows_of(plan);
   return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
@@ -20629,7 +20637,7 @@ static int mbi_rows_gather(const merbit_plan *plan) {
       plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-static double mbi_rows_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
@@ -20857,7 +20865,7 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
       (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL, &arguments);
 }
 
-static merbit_status mbi_sliced_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
   MBI_TRY(mbi_nonempty_need(plan));
@@ -20883,7 +20891,7 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
   return mbi_sliced_fill(plan);
 }
 
-static void mbi_sliced_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_sliced_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_sliced_of(plan)->length);
   mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -20914,12 +20922,12 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
       s->threads, mbi_value_shared(plan), stream, &arguments, sizeof arguments);
 }
 
-static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_sliced_of(plan)->threads;
   info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
 
-static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_sliced *s = mbi_sliced_of(plan);
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
@@ -20934,7 +20942,7 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-static double mbi_sliced_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
     return HUGE_VAL;
@@ -21278,7 +21286,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   return mbi_binned_fill(plan, 0);
 }
 
-static merbit_status mbi_binned_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   MBI_TRY(mbi_scan_nonempty(plan));
@@ -21296,7 +21304,7 @@ static merbit_status mbi_binned_create(merbit_plan *plan) {
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
-static void mbi_binned_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_plan_release(plan, b->runs);
   mbi_plan_release(plan, b->part_start);
@@ -21356,12 +21364,12 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
       overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
-static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
@@ -21372,7 +21380,7 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
       mbi_scan_of(plan)->threads);
 }
 
-static double mbi_binned_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
 }
@@ -21748,7 +21756,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_bsr_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
@@ -21766,7 +21774,7 @@ static merbit_status mbi_bsr_create(merbit_plan *plan) {
       : mbi_device_synchronize(plan->context, NULL);
 }
 
-static void mbi_bsr_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_release(plan, t->row_ends);
   mbi_plan_release(plan, t->slot_row);
@@ -21831,12 +21839,12 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
   return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
-static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
 
-static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
@@ -22616,7 +22624,7 @@ static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_cb_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_cb_create(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK && plan->device.rows > 0) {
@@ -22640,7 +22648,7 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   return status;
 }
 
-static void mbi_cb_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_plan_release(plan, cb->words);
   mbi_plan_release(plan, cb->first);
@@ -22699,12 +22707,12 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
       : MERBIT_OK;
 }
 
-static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_cb_of(plan)->threads;
   info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
 
-static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_cb *cb = mbi_cb_of(plan);
   const double csr = (double)(mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
@@ -22872,7 +22880,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_hubs_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
@@ -22898,7 +22906,7 @@ static merbit_status mbi_hubs_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static void mbi_hubs_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_hubs_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
@@ -22935,7 +22943,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
       " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
       mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
@@ -22943,7 +22951,7 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
-static double mbi_hubs_cost(const merbit_plan *plan) {
+MBI_COLD static double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? t.vectors + t.stream +
@@ -23230,7 +23238,7 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_many_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_many_size(plan));
@@ -23417,12 +23425,12 @@ static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
   return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
-static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
+MBI_COLD static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
+MBI_COLD static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   if (m->staged > 0) {
@@ -23553,7 +23561,7 @@ MBI_COLD static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
+static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
@@ -23571,7 +23579,7 @@ MBI_COLD static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
       &full->kernels[1]);
 }
 
-MBI_COLD static merbit_status mbi_extracted_places(merbit_plan *plan) {
+static merbit_status mbi_extracted_places(merbit_plan *plan) {
   mbk_full_blocks_places_arguments arguments;
   arguments.row_ptr = plan->extracted.csr.row_ptr;
   arguments.col_ind = plan->extracted.csr.col_ind;
@@ -23582,7 +23590,7 @@ MBI_COLD static merbit_status mbi_extracted_places(merbit_plan *plan) {
       (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
+static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
   mbi_device_csr *csr = &plan->device;
   const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
   uint64_t rows = plan->extracted.csr.rows;
@@ -23683,7 +23691,7 @@ MBI_COLD static void mbi_extract_preamble(const merbit_plan *plan, const mbi_dev
   mbi_preamble_define_int(preamble, "MBK_BASE", csr->base);
 }
 
-MBI_COLD static merbit_status mbi_extract_specialise(merbit_plan *plan) {
+static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   static const char *const names[MBI_EXTRACT_KERNELS] = {
       "mbk_extract_count", "mbk_extract_sums", "mbk_extract_offsets", "mbk_extract_fill"};
   mbi_extracted *full = &plan->extracted;
@@ -23698,7 +23706,7 @@ MBI_COLD static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static uint32_t mbi_extract_group(int height) {
+static uint32_t mbi_extract_group(int height) {
   uint32_t group = 1;
   while ((int)group < height && group < 32) {
     group *= 2;
@@ -23706,7 +23714,7 @@ MBI_COLD static uint32_t mbi_extract_group(int height) {
   return group;
 }
 
-MBI_COLD static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
+static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr_desc *shape,
     int windows, int answer) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->extracted.csr;
@@ -23740,7 +23748,7 @@ MBI_COLD static merbit_status mbi_extract_count(mbi_extract *c, const merbit_bsr
       "mbk_extract_count", blocks < most ? blocks : most, 256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
+static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit_bsr_desc *shapes,
     int count, int windows, mbi_extract_tally *tallies) {
   merbit_context *context = c->plan->context;
   const size_t bytes = (size_t)count * sizeof *tallies;
@@ -23752,7 +23760,7 @@ MBI_COLD static merbit_status mbi_extract_count_all(mbi_extract *c, const merbit
   return mbi_device_download(context, tallies, c->answers, bytes);
 }
 
-MBI_COLD static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
+static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) {
   merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
   mbi_extract_tally tallies[MBI_SHAPE_CANDIDATES];
   const merbit_view *csr = &c->csr;
@@ -23778,7 +23786,7 @@ MBI_COLD static merbit_status mbi_extract_sample(mbi_extract *c, double *bytes) 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
+static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *shape) {
   double bytes[MBI_SHAPE_CANDIDATES];
   merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
   mbi_extract_tally tallies[MBI_SHAPE_FINALISTS];
@@ -23804,7 +23812,7 @@ MBI_COLD static merbit_status mbi_extract_find(mbi_extract *c, merbit_bsr_desc *
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
+static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
     mbi_devptr masks, mbi_devptr values) {
   mbi_device_csr *csr = &plan->extracted.csr;
   const int height = plan->bsr.view.block_rows;
@@ -23829,7 +23837,7 @@ MBI_COLD static merbit_status mbi_extract_fill(merbit_plan *plan, mbi_devptr fro
       256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
+static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
   const uint64_t stored = (uint64_t)mbi_view_values(view);
@@ -23842,7 +23850,7 @@ MBI_COLD static merbit_status mbi_extract_allocate_values(merbit_plan *plan) {
       : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }
 
-MBI_COLD static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
+static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   MBI_TRY(mbi_extract_allocate_values(plan));
   return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
@@ -23851,7 +23859,7 @@ MBI_COLD static merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
-MBI_COLD static merbit_status mbi_extract_offsets(mbi_extract *c) {
+static merbit_status mbi_extract_offsets(mbi_extract *c) {
   merbit_plan *plan = c->plan;
   mbi_device_csr *csr = &plan->device;
   uint64_t chunks = csr->rows / MBI_EXTRACT_CHUNK + 1;
@@ -23871,7 +23879,7 @@ MBI_COLD static merbit_status mbi_extract_offsets(mbi_extract *c) {
       NULL, &offsets_arguments);
 }
 
-MBI_COLD static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
+static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
     const mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   merbit_context *context = plan->context;
@@ -23898,7 +23906,7 @@ MBI_COLD static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_COLD static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
+static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *shape,
     mbi_extract_tally *tally) {
   merbit_plan *plan = c->plan;
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
@@ -23940,7 +23948,7 @@ MBI_COLD static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally 
   return mbi_extract_build(c, &shape, tally);
 }
 
-MBI_COLD static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
+static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view places;
   mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
@@ -23973,13 +23981,13 @@ MBI_COLD static merbit_status mbi_extract_create(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
-static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
+MBI_COLD static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
   return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
       : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
       : mbi_extracted_create(plan);
 }
 
-static void mbi_bsr_method_destroy(merbit_plan *plan) {
+MBI_COLD static void mbi_bsr_method_destroy(merbit_plan *plan) {
   if (plan->extracted.csr.rows > 0) {
     mbi_extracted_destroy(plan);
   } else {
@@ -24288,7 +24296,7 @@ MBI_COLD static int mbi_measure_add(mbi_candidate *candidates, int count, merbit
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-MBI_COLD static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
+static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
   const int full = mbi_choose_full(plan);
@@ -24322,7 +24330,7 @@ MBI_COLD static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidat
   return count;
 }
 
-MBI_COLD static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
     mbi_devptr y, double *seconds) {
   static const double one[2] = {1, 0}, zero[2] = {0, 0};
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
@@ -24351,11 +24359,11 @@ MBI_COLD static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr 
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
+static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
   plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
 }
 
-MBI_COLD static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
     mbi_devptr y) {
   merbit_context *context = plan->context;
   mbi_devptr carries = 0;
@@ -24381,7 +24389,7 @@ MBI_COLD static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *
   return status;
 }
 
-MBI_COLD static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
   const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
@@ -24398,7 +24406,7 @@ MBI_COLD static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *
   return status;
 }
 
-MBI_COLD static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
   merbit_context *context = plan->context;
   uint64_t hash = 0;
   void *room = NULL;
@@ -24416,7 +24424,8 @@ MBI_COLD static merbit_status mbi_measure_key(merbit_plan *plan, char **key, siz
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
+MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
+    size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
       row->cuda != NULL && row->cuda->cost != NULL &&
@@ -24424,7 +24433,7 @@ MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measur
       found->whole >= 0 && found->whole <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
-MBI_COLD static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
     mbi_measured *found) {
   void *image;
   size_t size;
@@ -24485,20 +24494,20 @@ MBI_COLD static merbit_status mbi_measure(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
-MBI_COLD static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
+static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
     double then) {
   const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
       ? MBI_MAKING_COLUMNS : method->making;
   return plan->desc.expected_calls * (now - then) > making * then;
 }
 
-MBI_COLD static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
+static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
   const mbi_cuda_method *cuda = row->cuda;
   return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
       ? cuda->cost(plan) : HUGE_VAL;
 }
 
-MBI_COLD static void mbi_choose_say(merbit_plan *plan) {
+static void mbi_choose_say(merbit_plan *plan) {
   const mbi_method *row;
   int length = snprintf(plan->why, sizeof plan->why, "%sforecast",
       mbi_sliced_trusted(plan) ? "even rows, " : "");
@@ -24516,7 +24525,7 @@ MBI_COLD static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-MBI_COLD static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
@@ -24525,16 +24534,16 @@ MBI_COLD static int mbi_choose_unseen(const merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
 
-MBI_COLD static int mbi_choose_slices(const merbit_plan *plan) {
+static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
-MBI_COLD static int mbi_choose_small_rows(const merbit_plan *plan) {
+static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
       mbi_rows_walk(plan) <= mbi_scan_cost(plan);
 }
 
-MBI_COLD static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
+static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   const double scan = mbi_scan_cost(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = scan;
@@ -24595,7 +24604,7 @@ MBI_COLD static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 }
 
 #define MBI_CHOOSE_NO_HUBS 0.98
-MBI_COLD static merbit_status mbi_choose_sample(merbit_plan *plan) {
+static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status = MERBIT_OK;
   double gathers;
@@ -24672,7 +24681,7 @@ MBI_COLD static merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_many(merbit_plan *plan) {
+static merbit_status mbi_choose_many(merbit_plan *plan) {
   merbit_status status;
   mbi_method_take_cuda(plan, MERBIT_METHOD_MANY);
   (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
@@ -24950,11 +24959,11 @@ static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *f
 }
 
 /* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
-MBI_COLD static int mbi_plan_is_symmetric(const merbit_plan *plan) {
+static int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
-MBI_COLD static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
@@ -24978,7 +24987,7 @@ typedef struct mbi_symmetric_inspect {
   int unsorted[MBI_MAX_THREADS];
 } mbi_symmetric_inspect;
 
-MBI_COLD static void mbi_symmetric_inspect_task(void *argument, int task) {
+static void mbi_symmetric_inspect_task(void *argument, int task) {
   mbi_symmetric_inspect *inspection = (mbi_symmetric_inspect *)argument;
   const merbit_view *csr = inspection->csr;
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
@@ -24993,7 +25002,7 @@ MBI_COLD static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-MBI_COLD static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
   if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
@@ -25015,14 +25024,14 @@ MBI_COLD static int mbi_symmetric_fits(merbit_context *context, const mbi_symmet
 #define MBI_SYMMETRIC_SAMPLE 1024
 #define MBI_SYMMETRIC_LONG 12
 
-MBI_COLD static int mbi_symmetric_equal(const merbit_view *lower) {
+static int mbi_symmetric_equal(const merbit_view *lower) {
   const size_t size = mbi_type_size(mbi_view_type(lower));
   const char *values = (const char *)lower->values;
   return values == NULL || lower->nnz < 2 ||
       memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
 }
 
-MBI_COLD static int64_t mbi_symmetric_window(const merbit_view *lower) {
+static int64_t mbi_symmetric_window(const merbit_view *lower) {
   const int64_t count = lower->rows < MBI_SYMMETRIC_SAMPLE ? lower->rows : MBI_SYMMETRIC_SAMPLE;
   int64_t sum = 0, i;
   for (i = 0; i < count; i++) {
@@ -25032,7 +25041,7 @@ MBI_COLD static int64_t mbi_symmetric_window(const merbit_view *lower) {
   return count > 0 ? sum / count : 0;
 }
 
-MBI_COLD static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
+static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_view *lower) {
   const int tasks = mbi_merge_tasks(plan->context, lower);
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   return plan->desc.method == MERBIT_METHOD_SYMMETRIC ||
@@ -25042,13 +25051,13 @@ MBI_COLD static int mbi_symmetric_pays(const merbit_plan *plan, const merbit_vie
       mbi_symmetric_apart(lower, tasks) <= lower->rows / MBI_SYMMETRIC_APART);
 }
 
-MBI_COLD static int mbi_symmetric_may_do(const merbit_plan *plan) {
+static int mbi_symmetric_may_do(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
       !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
       (plan->desc.method == MERBIT_METHOD_SYMMETRIC || plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
-MBI_COLD static void mbi_symmetric_release(merbit_plan *plan) {
+static void mbi_symmetric_release(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   mbi_host_view_release(plan->context, &half->full);
   mbi_release(plan->context, half->places);
@@ -25056,7 +25065,7 @@ MBI_COLD static void mbi_symmetric_release(merbit_plan *plan) {
   half->places = NULL;
 }
 
-MBI_COLD static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   const int fits = mbi_symmetric_fits(plan->context, half);
   if (!fits) {
@@ -25071,7 +25080,7 @@ MBI_COLD static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
   mbi_symmetric *half = &plan->symmetric;
   int64_t first[4];
   if (!plan->desc.unchecked) {
@@ -25087,7 +25096,7 @@ MBI_COLD static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit
       &half->full, &half->places);
 }
 
-MBI_COLD static merbit_status mbi_symmetric_make(merbit_plan *plan) {
+static merbit_status mbi_symmetric_make(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
   merbit_view host;
@@ -25117,12 +25126,12 @@ MBI_COLD static merbit_status mbi_symmetric_make(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_symmetric_destroy(merbit_plan *plan) {
+static void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_symmetric_release(plan);
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-MBI_COLD static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
   if (half->places == NULL) {
     return MERBIT_OK;
@@ -25145,7 +25154,7 @@ static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
     "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
     "mbk_transpose_starts"};
 
-MBI_COLD static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
+static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
@@ -25162,7 +25171,7 @@ MBI_COLD static void mbi_transpose_size(const merbit_context *context, mbi_trans
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-MBI_COLD static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
+static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
   uint64_t used = 0;
@@ -25180,7 +25189,7 @@ MBI_COLD static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value
   return used;
 }
 
-MBI_COLD static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
+static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
@@ -25208,7 +25217,7 @@ MBI_COLD static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_tran
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
+static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
   mbi_plan_release(plan, t->space);
   mbi_program_destroy(plan->context, &t->program);
 }
@@ -25221,7 +25230,7 @@ MBI_COLD static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamb
       t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-MBI_COLD static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
   mbi_preamble preamble;
   int i;
   mbi_transpose_preamble(t, &preamble);
@@ -25232,13 +25241,13 @@ MBI_COLD static merbit_status mbi_transpose_specialise(merbit_context *context, 
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
+static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
     int kernel, uint64_t blocks, size_t shared, const void *arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
       (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL, arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
   uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
   mbk_transpose_rows_arguments arguments;
@@ -25251,7 +25260,7 @@ MBI_COLD static merbit_status mbi_transpose_rows(merbit_context *context, mbi_tr
       tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
+static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
   const size_t place = mbi_index_bytes(t->place_type), warps = MBI_TRANSPOSE_THREADS / 32;
   const int to = pass & 1, from = 1 - to;
   mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[from];
@@ -25294,7 +25303,7 @@ MBI_COLD static merbit_status mbi_transpose_pass(merbit_context *context, mbi_tr
       &move_arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
   const uint64_t all = to->nnz + to->rows + 1;
   mbk_transpose_starts_arguments arguments;
@@ -25307,7 +25316,7 @@ MBI_COLD static merbit_status mbi_transpose_starts(merbit_context *context, mbi_
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), &arguments);
 }
 
-MBI_COLD static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
+static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
   int pass;
   MBI_TRY(mbi_transpose_specialise(context, t));
@@ -25364,7 +25373,7 @@ MBI_COLD static merbit_status mbi_transpose_check(merbit_context *context, const
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
+static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit_view *host) {
   if (!plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(plan->context, host));
   }
@@ -25375,7 +25384,7 @@ MBI_COLD static merbit_status mbi_transpose_host(merbit_plan *plan, const merbit
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
+static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   if (plan->given.memory != MERBIT_MEMORY_DEVICE) {
@@ -25389,7 +25398,7 @@ MBI_COLD static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
+static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr from;
   merbit_status status;
@@ -25422,7 +25431,7 @@ MBI_COLD static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
+static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
       plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
@@ -25485,7 +25494,7 @@ MBI_COLD static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_ne
 #define MBI_CHOOSE_SORTING 12.0
 #define MBI_CHOOSE_TINY 4096
 
-MBI_COLD static int mbi_choose_equal(const merbit_plan *plan) {
+static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
   const char *values = (const char *)plan->values;
   int64_t k;
@@ -25497,7 +25506,7 @@ MBI_COLD static int mbi_choose_equal(const merbit_plan *plan) {
   return 1;
 }
 
-MBI_COLD static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
+static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
   int64_t k;
   for (k = 0; k < count; k++) {
     const int64_t within = k % block;
@@ -25508,7 +25517,7 @@ MBI_COLD static int mbi_choose_row_blocked(const int32_t *columns, int64_t count
   return count % block == 0;
 }
 
-MBI_COLD static int mbi_choose_blocked(const merbit_view *csr, int block) {
+static int mbi_choose_blocked(const merbit_view *csr, int block) {
   const int32_t *col_ind = (const int32_t *)csr->col_ind;
   int64_t row;
   if (csr->rows % block != 0 || csr->cols % block != 0) {
@@ -25527,7 +25536,7 @@ MBI_COLD static int mbi_choose_blocked(const merbit_view *csr, int block) {
   return 1;
 }
 
-MBI_COLD static int mbi_choose_block(const merbit_plan *plan) {
+static int mbi_choose_block(const merbit_plan *plan) {
   int block = 8;
   while (block > 1 && !mbi_choose_blocked(&plan->csr, block)) {
     block--;
@@ -25535,7 +25544,7 @@ MBI_COLD static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-MBI_COLD static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
+static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
   if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
     plan->cpu->destroy(plan);
@@ -25551,7 +25560,7 @@ MBI_COLD static merbit_status mbi_choose_without(merbit_plan *plan, merbit_statu
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
+static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method method, int block) {
   merbit_bsr_desc shape;
   merbit_status status;
   memset(&shape, 0, sizeof shape);
@@ -25564,7 +25573,7 @@ MBI_COLD static merbit_status mbi_choose_blocks(merbit_plan *plan, merbit_method
   return mbi_choose_without(plan, status);
 }
 
-MBI_COLD static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
+static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
   const double calls = plan->desc.expected_calls;
   const mbi_method *row, *best = mbi_method_find(MERBIT_METHOD_MERGE), *next = NULL;
   mbi_cpu_sample sample;
@@ -25600,7 +25609,7 @@ MBI_COLD static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_method mbi_choose_given(const merbit_plan *plan) {
+static merbit_method mbi_choose_given(const merbit_plan *plan) {
   if (plan->desc.method != MERBIT_METHOD_AUTO) {
     return plan->desc.method;
   }
@@ -25608,7 +25617,7 @@ MBI_COLD static merbit_method mbi_choose_given(const merbit_plan *plan) {
       : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
 }
 
-MBI_COLD static merbit_status mbi_choose_cpu(merbit_plan *plan) {
+static merbit_status mbi_choose_cpu(merbit_plan *plan) {
   const merbit_method given = mbi_choose_given(plan);
   if (!mbi_plan_takes_blocks(plan)) {
     plan->values = plan->csr.values;
@@ -25920,12 +25929,12 @@ typedef struct mbi_setting {
   int length, name_length;
 } mbi_setting;
 
-MBI_COLD static const char *mbi_tuning_knobs(const merbit_plan *plan) {
+static const char *mbi_tuning_knobs(const merbit_plan *plan) {
   return plan->side == MERBIT_SIDE_CUDA && plan->row->cuda != NULL ? plan->row->cuda->knobs
       : NULL;
 }
 
-MBI_COLD static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
+static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
   size_t length = 0;
   for (; *knobs != '\0' && length + 3 < MBI_KNOB_LIST; knobs++) {
     if (*knobs == ' ') {
@@ -25938,7 +25947,7 @@ MBI_COLD static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST])
   list[length] = '\0';
 }
 
-MBI_COLD static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
+static int mbi_knob_find(const char *knobs, const mbi_setting *setting, int *fractions) {
   int place = 0;
   while (*knobs != '\0') {
     const size_t length = strcspn(knobs, " .");
@@ -25953,7 +25962,7 @@ MBI_COLD static int mbi_knob_find(const char *knobs, const mbi_setting *setting,
   return -1;
 }
 
-MBI_COLD static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
+static int mbi_setting_number(const mbi_setting *setting, int fractions, double *value) {
   char text[MBI_KNOB_DIGITS + 16];
   const int length = setting->length - setting->name_length - 1;
   mbi_decimal d;
@@ -25968,7 +25977,7 @@ MBI_COLD static int mbi_setting_number(const mbi_setting *setting, int fractions
       (fractions || *value == (double)(int)*value);
 }
 
-MBI_COLD static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
+static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
     const mbi_setting *setting, unsigned *seen) {
   merbit_context *context = plan->context;
   int fractions = 0;
@@ -25995,7 +26004,7 @@ MBI_COLD static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knob
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
+static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   const char *knobs = mbi_tuning_knobs(plan);
   char list[MBI_KNOB_LIST] = "";
@@ -26044,7 +26053,7 @@ MBI_COLD static merbit_status mbi_tuning_take(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
-MBI_COLD static merbit_status mbi_plan_check_desc(merbit_context *context,
+static merbit_status mbi_plan_check_desc(merbit_context *context,
     const merbit_plan_desc *desc) {
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -26082,14 +26091,15 @@ MBI_COLD static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
+MBI_COLD static merbit_side mbi_plan_side(const merbit_context *context,
+    const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
   return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
-MBI_COLD static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
+static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     const merbit_plan_desc *desc) {
   const merbit_method method = desc->method;
   int takes;
@@ -26130,7 +26140,7 @@ MBI_COLD static merbit_status mbi_many_check(merbit_context *context, merbit_typ
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
+static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
@@ -26152,7 +26162,7 @@ MBI_COLD static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_plan_release_cuda(merbit_plan *plan) {
+static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
     mbi_method_destroy(plan);
     mbi_nonempty_destroy(plan, &plan->nonempty);
@@ -26168,7 +26178,7 @@ MBI_COLD static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-MBI_COLD static void mbi_plan_free(merbit_plan *plan) {
+static void mbi_plan_free(merbit_plan *plan) {
   merbit_context *context = plan->context;
   if (plan->workspace != NULL) {
     mbi_workspace_free(plan->workspace);
@@ -26203,7 +26213,7 @@ MBI_COLD static void mbi_plan_unref(merbit_plan *plan) {
   }
 }
 
-MBI_COLD static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
+static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status;
@@ -26223,7 +26233,7 @@ MBI_COLD static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
   return mbi_reorder_on_gpu(plan) ? mbi_reorder_upload(plan) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_plan_fill_cuda(plan);
@@ -26241,7 +26251,7 @@ MBI_COLD static merbit_status mbi_plan_build_cuda(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
+static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   MBI_TRY(mbi_choose_cpu(plan));
   if (!mbi_plan_takes_blocks(plan) && !plan->symmetric.direct) {
     MBI_TRY(mbi_numa_plan(plan));
@@ -26249,7 +26259,7 @@ MBI_COLD static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return mbi_workspace_make(plan, &plan->workspace);
 }
 
-MBI_COLD static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
+static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_error_clear(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
@@ -26266,7 +26276,7 @@ MBI_COLD static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_stages_make(plan, MBI_STAGE_FORMAT);
 }
 
-MBI_COLD static merbit_status mbi_plan_build(merbit_plan *plan) {
+static merbit_status mbi_plan_build(merbit_plan *plan) {
   MBI_TRY(mbi_plan_check_side(plan));
   MBI_TRY(mbi_tuning_take(plan));
   MBI_TRY(mbi_semiring_take(plan));
@@ -26283,7 +26293,7 @@ MBI_COLD static merbit_status mbi_plan_build(merbit_plan *plan) {
   return mbi_plan_build_cpu(plan);
 }
 
-MBI_COLD static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, merbit_plan_desc *taken) {
   const mbi_method *asked;
   merbit_type type;
@@ -26440,7 +26450,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
-MBI_COLD static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
+static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
@@ -26487,7 +26497,7 @@ MBI_COLD MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, 
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
   if (given->format == MERBIT_COO) {
     return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
@@ -26499,13 +26509,13 @@ MBI_COLD static int mbi_describe_transpose(const merbit_plan *plan, char *text, 
       1e3 * plan->transpose.seconds);
 }
 
-MBI_COLD static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
       mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
       plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-MBI_COLD static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
   const mbi_symmetric *half = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
@@ -26514,12 +26524,12 @@ MBI_COLD static int mbi_describe_symmetric(const merbit_plan *plan, char *text, 
       : "copied in order", 1e3 * half->seconds);
 }
 
-MBI_COLD static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
       plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
 }
 
-MBI_COLD static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
   const mbi_epilogue *e = plan->epilogue;
   return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s", e->given.vectors,
       e->given.vectors == 1 ? "" : "s", e->given.scalars, e->given.scalars == 1 ? "" : "s");
@@ -28314,13 +28324,13 @@ typedef struct mbi_setup {
   int width, tasks;
 } mbi_setup;
 
-MBI_COLD static double mbi_setup_value(const merbit_view *csr, int64_t k) {
+static double mbi_setup_value(const merbit_view *csr, int64_t k) {
   return csr->values == NULL                ? 1.0
       : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
       : ((const double *)csr->values)[k];
 }
 
-MBI_COLD static void mbi_setup_rows(void *argument, int task) {
+static void mbi_setup_rows(void *argument, int task) {
   const mbi_setup *e = (const mbi_setup *)argument;
   const merbit_view *csr = e->csr;
   const int64_t first = mbi_share(csr->rows, e->tasks, task);
@@ -28351,7 +28361,7 @@ MBI_COLD static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-MBI_COLD static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
   *copy = NULL;
   *csr = *view;
@@ -28363,7 +28373,7 @@ MBI_COLD static merbit_status mbi_setup_csr(merbit_context *context, const merbi
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
+static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
     double *blocks) {
   mbi_setup e;
   void *norms = NULL;
@@ -28392,7 +28402,7 @@ typedef struct mbi_invert {
   int tasks;
 } mbi_invert;
 
-MBI_COLD static void mbi_invert_swap(double *a, double *b, int count) {
+static void mbi_invert_swap(double *a, double *b, int count) {
   int j;
   for (j = 0; j < count; j++) {
     const double kept = a[j];
@@ -28401,7 +28411,7 @@ MBI_COLD static void mbi_invert_swap(double *a, double *b, int count) {
   }
 }
 
-MBI_COLD static int mbi_invert_block(double *a, double *b, int size, int stride) {
+static int mbi_invert_block(double *a, double *b, int size, int stride) {
   int i, j, k;
   for (i = 0; i < size; i++) {
     for (j = 0; j < size; j++) {
@@ -28435,7 +28445,7 @@ MBI_COLD static int mbi_invert_block(double *a, double *b, int size, int stride)
   return 1;
 }
 
-MBI_COLD static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
   int i, j;
@@ -28451,7 +28461,7 @@ MBI_COLD static void mbi_invert_store(const mbi_invert *t, int64_t first, const 
   }
 }
 
-MBI_COLD static void mbi_invert_task(void *argument, int task) {
+static void mbi_invert_task(void *argument, int task) {
   mbi_invert *t = (mbi_invert *)argument;
   const int width = t->solver->v.block;
   const int64_t n = t->solver->n, blocks = mbi_block_count(n, width);
@@ -28473,14 +28483,14 @@ MBI_COLD static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
+static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
     double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
       "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-MBI_COLD static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
+static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
     void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
@@ -30268,18 +30278,18 @@ static const mbi_solve_method mbi_refine_method = {
     NULL, {NULL, NULL}};
 
 /* ==== >>solve/precondition/inverse.c  preconditioners: from blocks of A to the solver's side ==== */
-MBI_COLD static void *mbi_solver_inverse_place(const merbit_solver *solver) {
+static void *mbi_solver_inverse_place(const merbit_solver *solver) {
   const int ordered = solver->plan->reorder.order != NULL;
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-MBI_COLD static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
       solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-MBI_COLD static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
   void *inverse = NULL;
@@ -30328,7 +30338,7 @@ MBI_COLD static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_v
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
 
-MBI_COLD static int mbi_setup_lanes(const merbit_view *view) {
+static int mbi_setup_lanes(const merbit_view *view) {
   int lanes = 2;
   while (lanes < 32 && view->nnz >= 2 * lanes * view->rows) {
     lanes *= 2;
@@ -30349,7 +30359,7 @@ MBI_COLD static void mbi_setup_preamble(const merbit_view *view, mbi_preamble *p
   mbi_preamble_define_int(preamble, "MBK_SETUP_LANES", mbi_setup_lanes(view));
 }
 
-MBI_COLD static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_setup_specialise(merbit_context *context, const merbit_view *view,
     mbi_setup_gpu *gpu) {
   mbi_preamble preamble;
   mbi_setup_preamble(view, &preamble);
@@ -30358,7 +30368,7 @@ MBI_COLD static merbit_status mbi_setup_specialise(merbit_context *context, cons
   return mbi_program_kernel(context, &gpu->program, "mbk_setup_invert", &gpu->invert);
 }
 
-MBI_COLD static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
+static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const merbit_view *view,
     mbi_setup_gpu *gpu) {
   const int64_t most = gpu->stream == NULL ? MBI_SETUP_BLOCKS : (int64_t)MBI_SETUP_RESIDENT *
       solver->context->device.multiprocessors;
@@ -30378,7 +30388,7 @@ MBI_COLD static merbit_status mbi_setup_launch_rows(merbit_solver *solver, const
       MBI_SETUP_THREADS, MBI_SETUP_SHARED, gpu->stream, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
+static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_setup_gpu *gpu) {
   double norms[MBI_SETUP_BLOCKS];
   int64_t i;
   solver->norm = 0;
@@ -30390,7 +30400,7 @@ MBI_COLD static merbit_status mbi_setup_norm(merbit_solver *solver, const mbi_se
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
+static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gpu *gpu,
     void *target) {
   merbit_context *context = solver->context;
   const int64_t wanted = (solver->n + MBI_SETUP_THREADS - 1) / MBI_SETUP_THREADS;
@@ -30415,7 +30425,7 @@ MBI_COLD static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
+static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setup_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
   mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
@@ -30425,7 +30435,7 @@ MBI_COLD static merbit_status mbi_setup_allocate(merbit_solver *solver, mbi_setu
       parts, bytes);
 }
 
-MBI_COLD static merbit_status mbi_setup_wait(merbit_solver *solver) {
+static merbit_status mbi_setup_wait(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   const merbit_status status = mbi_device_synchronize(context, gpu->stream);
@@ -30491,7 +30501,7 @@ MBI_COLD static merbit_status mbi_setup_when_checked(void *maker) {
 }
 
 /* ==== >>solve/precondition/setup.c  preconditioners: norm and preconditioner on either side ==== */
-MBI_COLD static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
+static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *csr) {
   const int64_t entries = solver->n * solver->v.block;
   void *blocks = NULL;
   merbit_status status;
@@ -30560,7 +30570,7 @@ MBI_COLD static void mbi_setup_release_values(merbit_solver *solver, const merbi
 }
 
 /* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
-MBI_COLD static merbit_status mbi_solver_check_numbers(merbit_context *context,
+static merbit_status mbi_solver_check_numbers(merbit_context *context,
     const merbit_solver_desc *desc) {
   if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -30593,7 +30603,7 @@ static const char *const mbi_preconditioner_names[] = {
     "MERBIT_PRECONDITIONER_NONE", "MERBIT_PRECONDITIONER_JACOBI",
     "MERBIT_PRECONDITIONER_BLOCK_JACOBI", "MERBIT_PRECONDITIONER_CALLBACK"};
 
-MBI_COLD static merbit_status mbi_solver_check_method(merbit_context *context,
+static merbit_status mbi_solver_check_method(merbit_context *context,
     const merbit_solver_desc *desc) {
   if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -30643,7 +30653,7 @@ MBI_COLD static merbit_status mbi_solver_check_method(merbit_context *context,
   return mbi_gmres_check(context, desc);
 }
 
-MBI_COLD static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc) {
   MBI_TRY(mbi_view_check_header(context, view));
   if (!mbi_type_plain(mbi_view_type(view))) {
@@ -30665,7 +30675,7 @@ MBI_COLD static merbit_status mbi_solver_check(merbit_context *context, const me
   return mbi_solver_check_numbers(context, desc);
 }
 
-MBI_COLD static int mbi_solver_reorders(const merbit_solver *solver) {
+static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
     return solver->n >= MBI_SOLVER_REORDER_ROWS &&
@@ -30675,11 +30685,11 @@ MBI_COLD static int mbi_solver_reorders(const merbit_solver *solver) {
   return desc->reorder > 0;
 }
 
-MBI_COLD static int mbi_solver_is_cg(const merbit_solver *solver) {
+static int mbi_solver_is_cg(const merbit_solver *solver) {
   return solver->method == mbi_solve_method_of(MERBIT_SOLVER_CG);
 }
 
-MBI_COLD static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   const int64_t solves = solver->desc.expected_solves != 0 ? solver->desc.expected_solves : 1;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -30705,7 +30715,7 @@ MBI_COLD static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
 }
 
-MBI_COLD static void mbi_solver_release_parts(merbit_solver *solver) {
+static void mbi_solver_release_parts(merbit_solver *solver) {
   merbit_context *context = solver->context;
   if (solver->inner != NULL) {
     merbit_solver_destroy(solver->inner);
@@ -30743,7 +30753,7 @@ MBI_COLD static void mbi_solver_leave(merbit_solver *solver) {
   }
 }
 
-MBI_COLD static merbit_status mbi_solver_make_space(merbit_solver *solver) {
+static merbit_status mbi_solver_make_space(merbit_solver *solver) {
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_solver_enter(solver));
   if (mbi_solve_on_gpu(solver)) {
@@ -30763,7 +30773,7 @@ MBI_COLD static merbit_status mbi_solver_make_space(merbit_solver *solver) {
 static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver);
 
-MBI_COLD static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
+static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   merbit_solver_desc desc;
   merbit_view view;
   MBI_TRY(mbi_refine_describe(solver, &view, &desc));
@@ -30772,7 +30782,7 @@ MBI_COLD static merbit_status mbi_solver_make_inner(merbit_solver *solver) {
   return mbi_refine_holds(solver);
 }
 
-MBI_COLD static merbit_status mbi_solver_make(merbit_solver *solver) {
+static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status;
   if (solver->desc.refine) {
     MBI_TRY(mbi_solver_make_inner(solver));
@@ -30787,7 +30797,7 @@ MBI_COLD static merbit_status mbi_solver_make(merbit_solver *solver) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
+static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   const merbit_status made = mbi_solver_make(solver);
   const void *scaled = NULL;
   char reason[2];
@@ -30858,7 +30868,7 @@ MBI_COLD static void mbi_solver_free(merbit_solver *solver) {
   mbi_context_unref(context);
 }
 
-MBI_COLD static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
   merbit_solver_desc *own = &solver->desc;
   *own = *desc;
   if (own->tolerance == 0) {
@@ -30884,7 +30894,7 @@ MBI_COLD static void mbi_solver_fill_desc(merbit_solver *solver, const merbit_so
   }
 }
 
-MBI_COLD static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, int corrects, merbit_solver **solver) {
   const double start = mbi_seconds();
   merbit_solver_desc none;
@@ -30937,7 +30947,7 @@ MBI_COLD MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   }
 }
 
-MBI_COLD static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
+static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   merbit_view view;
   void *own;
@@ -31461,7 +31471,7 @@ typedef struct mbi_pagerank {
 #define MBI_WEIGHTS_POWER_F64 300
 #define MBI_WEIGHTS_POWER_F32 40
 
-MBI_COLD static double mbi_weights_at(const merbit_view *graph, int64_t k) {
+static double mbi_weights_at(const merbit_view *graph, int64_t k) {
   if (graph->values == NULL) {
     return 1.0;
   }
@@ -31469,7 +31479,7 @@ MBI_COLD static double mbi_weights_at(const merbit_view *graph, int64_t k) {
       : ((const double *)graph->values)[k];
 }
 
-MBI_COLD static void mbi_weights_check_task(void *argument, int task) {
+static void mbi_weights_check_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
   const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
   int64_t k;
@@ -31483,7 +31493,7 @@ MBI_COLD static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
   mbi_weights w;
   int task;
   if (graph->values == NULL || graph->nnz == 0) {
@@ -31507,7 +31517,7 @@ MBI_COLD static merbit_status mbi_weights_check(merbit_context *context, const m
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_weights_rows_task(void *argument, int task) {
+static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
   const merbit_view *graph = w->graph;
   const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
@@ -31523,7 +31533,7 @@ MBI_COLD static void mbi_weights_rows_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_weights_add(mbi_weights *w) {
+static merbit_status mbi_weights_add(mbi_weights *w) {
   const merbit_view *graph = w->graph;
   int64_t i, k;
   memset(w->sums, 0, (size_t)graph->rows * sizeof *w->sums);
@@ -31545,7 +31555,7 @@ MBI_COLD static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_weights_need_scaling(const mbi_weights *w) {
+static int mbi_weights_need_scaling(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
       : MBI_WEIGHTS_POWER_F64);
   int64_t i;
@@ -31557,13 +31567,13 @@ MBI_COLD static int mbi_weights_need_scaling(const mbi_weights *w) {
   return 0;
 }
 
-MBI_COLD static int mbi_weights_power(double sum) {
+static int mbi_weights_power(double sum) {
   int power = 0;
   (void)frexp(sum, &power);
   return power;
 }
 
-MBI_COLD static void mbi_weights_scale_task(void *argument, int task) {
+static void mbi_weights_scale_task(void *argument, int task) {
   const mbi_weights *w = (const mbi_weights *)argument;
   const merbit_view *graph = w->graph;
   const int64_t end = mbi_share(graph->nnz, w->tasks, task + 1);
@@ -31586,7 +31596,7 @@ MBI_COLD static void mbi_weights_scale_task(void *argument, int task) {
   }
 }
 
-MBI_COLD static merbit_status mbi_weights_scale(mbi_weights *w) {
+static merbit_status mbi_weights_scale(mbi_weights *w) {
   int64_t i;
   MBI_TRY(mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
       "the values of a graph, scaled", &w->scaled));
@@ -31598,7 +31608,7 @@ MBI_COLD static merbit_status mbi_weights_scale(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_weights_store(mbi_weights *w) {
+static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
   int64_t i;
   if (mbi_view_type(w->graph) == MERBIT_F64) {
@@ -31617,7 +31627,7 @@ MBI_COLD static merbit_status mbi_weights_store(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_weights_compute(mbi_weights *w) {
+static merbit_status mbi_weights_compute(mbi_weights *w) {
   void *memory = NULL;
   MBI_TRY(mbi_weights_check(w->context, w->graph));
   MBI_TRY(mbi_allocate_array(w->context, w->graph->rows, sizeof(double),
@@ -31630,7 +31640,7 @@ MBI_COLD static merbit_status mbi_weights_compute(mbi_weights *w) {
   return mbi_weights_store(w);
 }
 
-MBI_COLD static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
   merbit_status status;
   memset(w, 0, sizeof *w);
@@ -31642,13 +31652,13 @@ MBI_COLD static merbit_status mbi_weights_create(merbit_context *context, const 
   return status;
 }
 
-MBI_COLD static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
   mbi_release(context, w->totals);
   mbi_release(context, w->scaled);
 }
 
 /* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ================= */
-MBI_COLD static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
+static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_pagerank_desc *desc = &run->desc;
   if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
@@ -31716,11 +31726,11 @@ MBI_COLD static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit
   return mbi_pagerank_check_desc(run);
 }
 
-MBI_COLD static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
   return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
 }
 
-MBI_COLD static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
     const void *given, void *target) {
   double most = 0, sum = 0;
   int64_t i;
@@ -31750,7 +31760,7 @@ MBI_COLD static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
   if (desc->personalisation != NULL) {
     MBI_TRY(mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
@@ -31762,7 +31772,7 @@ MBI_COLD static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
       : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
+static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *host) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_arrays(context, host));
   run->links = *host;
@@ -31788,7 +31798,7 @@ MBI_COLD static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
 }
 
-MBI_COLD static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
+static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view *view) {
   return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA && run->context->side == MERBIT_SIDE_CUDA &&
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
@@ -31828,7 +31838,7 @@ static const char *const mbi_pagerank_change[2] = {"abs(s0 * ax + s1 - v0 * abs(
     "abs(s0 * ax + s1 * v3 - v0 * abs(v1))"};
 static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
 
-MBI_COLD static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
   memset(epilogue, 0, sizeof *epilogue);
   epilogue->result = mbi_pagerank_result[run->teleport != NULL];
   epilogue->sums[0] = mbi_pagerank_change[run->teleport != NULL];

@@ -39,7 +39,6 @@ COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
 
 LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
-COLD = re.compile(r"^(static|MERBIT_API)(?= [\w *]+\([^;{]*\{)", re.M)  # at a function's definition
 
 STUDY = "MERBIT_STUDY_METHODS"
 
@@ -124,7 +123,6 @@ class Generator:
         self.env.globals.update(
             tables.context(),
             room=self.room,
-            setup=self.setup,
             text=self.text,
             kernel=self.kernel,
             kernels=self.kernels,
@@ -178,11 +176,6 @@ class Generator:
             return ""
         self.included.add(name)
         return self.room(name if (TEMPLATES / name).exists() else name + ".j2", "")
-
-    def setup(self, name, title):
-        """A room of what runs before products and solves: compilers need less time for it if they optimise its
-        functions for size."""
-        return COLD.sub(r"MBI_COLD \g<0>", self.room(name, title))
 
     def room(self, name, title):
         """A source or header behind a banner to grep for."""

@@ -30,11 +30,9 @@
 #if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #define MBI_NOINLINE __attribute__((noinline)) /* for loops that need the registers of others */
-#define MBI_COLD __attribute__((cold))         /* runs before products: optimise for size */
 #else
 #define MBI_PRINTF(at, first)
 #define MBI_NOINLINE
-#define MBI_COLD
 #endif
 
 #ifdef MBI_SEPARATE
