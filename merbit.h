@@ -1463,11 +1463,9 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #define MBI_NOINLINE __attribute__((noinline))
-#define MBI_COLD __attribute__((cold))
 #else
 #define MBI_PRINTF(at, first)
 #define MBI_NOINLINE
-#define MBI_COLD
 #endif
 
 #define MBI_TRY(call) \
@@ -1767,7 +1765,7 @@ static const struct {
     {"MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"},
     {"MERBIT_CANCELLED", "a callback asked to stop"}, };
 
-MBI_COLD MERBIT_API const char *merbit_version(void) {
+MERBIT_API const char *merbit_version(void) {
   return MERBIT_VERSION_STRING;
 }
 
@@ -1775,15 +1773,15 @@ static int mbi_status_known(merbit_status status) {
   return (int)status >= 0 && (size_t)status < sizeof(mbi_statuses) / sizeof(mbi_statuses[0]);
 }
 
-MBI_COLD MERBIT_API const char *merbit_status_name(merbit_status status) {
+MERBIT_API const char *merbit_status_name(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].name : "MERBIT_UNKNOWN_STATUS";
 }
 
-MBI_COLD MERBIT_API const char *merbit_status_text(merbit_status status) {
+MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-MBI_COLD static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
     const char *message) {
   if (error != NULL) {
     error->status = status;
@@ -1834,8 +1832,7 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_PRINTF(3, 4)
-MBI_COLD static merbit_status mbi_fail(merbit_context *context, merbit_status status,
+MBI_PRINTF(3, 4) static merbit_status mbi_fail(merbit_context *context, merbit_status status,
     const char *format, ...) {
   merbit_error error;
   va_list arguments;
@@ -1848,7 +1845,7 @@ MBI_COLD static merbit_status mbi_fail(merbit_context *context, merbit_status st
   return status;
 }
 
-MBI_COLD static void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
+static void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
   failure = mbi_failure_find(context);
@@ -1860,7 +1857,7 @@ MBI_COLD static void mbi_error_clear(merbit_context *context, char *reason, size
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
+MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
   merbit_error error = {MERBIT_OK, ""};
   const mbi_failure *failure;
   if (context == NULL) {
@@ -1960,7 +1957,7 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   }
 }
 
-MBI_COLD static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
   long node, last_node, cpu, last_cpu;
@@ -1990,7 +1987,7 @@ MBI_COLD static void mbi_numa_read(const char *root, const cpu_set_t *allowed, m
   numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
 }
 
-MBI_COLD static void mbi_numa_here(mbi_numa *numa) {
+static void mbi_numa_here(mbi_numa *numa) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
     CPU_ZERO(&allowed);
@@ -1998,23 +1995,23 @@ MBI_COLD static void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-MBI_COLD static int mbi_first_task(int tasks, int threads, int thread) {
+static int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-MBI_COLD static int mbi_task_thread(int tasks, int threads, int task) {
+static int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
-MBI_COLD static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
+static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }
 
-MBI_COLD static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
+static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
   return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
 }
 
-MBI_COLD static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
+static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   cpu_set_t own;
   if (numa->count > 0) {
     CPU_ZERO(&own);
@@ -2023,13 +2020,13 @@ MBI_COLD static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread
   }
 }
 
-MBI_COLD static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
+static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
     uintptr_t *first, uintptr_t *end) {
   *first = (array + page - 1) / page * page;
   *end = (array + bytes) / page * page;
 }
 
-MBI_COLD static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;
   void *pages[MBI_MOVED_AT_ONCE];
@@ -2307,7 +2304,7 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
   return NULL;
 }
 
-MBI_COLD static int mbi_link_replace(char *path, size_t size, size_t end) {
+static int mbi_link_replace(char *path, size_t size, size_t end) {
   char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
   (void)snprintf(rest, sizeof rest, "%s", path + end);
@@ -2341,7 +2338,7 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-MBI_COLD static const char *mbi_directory_distrust(char *path, int create, int *error) {
+static const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
   int links = 0, last = 0;
@@ -2368,7 +2365,7 @@ MBI_COLD static const char *mbi_directory_distrust(char *path, int create, int *
   return *error != 0 ? "cannot be created or examined" : fault;
 }
 
-MBI_COLD static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
   char here[MBI_PATH_SIZE];
   here[0] = '\0';
   if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
@@ -2379,7 +2376,7 @@ MBI_COLD static int mbi_path_absolute(const char *path, char *absolute, size_t s
   return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
-MBI_COLD static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
+static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   char buffer[PATH_MAX];
   if (realpath(path, buffer) == NULL) {
     return errno;
@@ -2391,7 +2388,7 @@ MBI_COLD static int mbi_directory_resolve(const char *path, char *resolved, size
   return 0;
 }
 
-MBI_COLD static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
+static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
     void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   struct stat facts;
@@ -2429,7 +2426,7 @@ MBI_COLD static int mbi_private_read(merbit_context *context, const char *path, 
   return error;
 }
 
-MBI_COLD static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -2448,8 +2445,7 @@ MBI_COLD static int mbi_file_append(int file, uint64_t *length, const void *data
   return 0;
 }
 
-MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size_t size,
-    int *file) {
+static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
   int attempt, error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
     struct timespec now;
@@ -2470,7 +2466,7 @@ MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size
   return error;
 }
 
-MBI_COLD static int mbi_private_write(const char *directory, const char *name,
+static int mbi_private_write(const char *directory, const char *name,
     const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
   uint64_t length = 0;
@@ -2503,7 +2499,7 @@ MBI_COLD static int mbi_private_write(const char *directory, const char *name,
   return error;
 }
 
-MBI_COLD static int mbi_file_remove(const char *path) {
+static int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
@@ -2582,7 +2578,7 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-MBI_COLD static int mbi_directory_trim(merbit_context *context, const char *path,
+static int mbi_directory_trim(merbit_context *context, const char *path,
     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
   size_t count = 0, i;
@@ -2610,7 +2606,7 @@ MBI_COLD static int mbi_directory_trim(merbit_context *context, const char *path
   return error;
 }
 
-MBI_COLD static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
     if (length + 2 >= size) {
@@ -2625,7 +2621,7 @@ MBI_COLD static size_t mbi_pattern_of(const char *text, char *pattern, size_t si
   return length;
 }
 
-MBI_COLD static int mbi_files_matching(const char *pattern,
+static int mbi_files_matching(const char *pattern,
     int (*take)(void *user, const char *path), void *user) {
   glob_t found;
   int taken = 0;
@@ -2640,13 +2636,13 @@ MBI_COLD static int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-MBI_COLD static void mbi_library_path(void *library, char *path, size_t size) {
+static void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-MBI_COLD static void mbi_library_keep(void *library) {
+static void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
   if (path[0] != '\0') {
@@ -2874,7 +2870,7 @@ typedef struct mbi_texts {
 
 #endif
 
-MBI_COLD static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
+static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
     mbi_curesult result) {
   const char *text = NULL;
   if (get == NULL || get(result, &text) != 0 || text == NULL) {
@@ -2883,20 +2879,20 @@ MBI_COLD static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, co
   return text;
 }
 
-MBI_COLD static const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result) {
+static const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result) {
   return mbi_driver_text(driver->get_error_name, result);
 }
 
-MBI_COLD static const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result) {
+static const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result) {
   return mbi_driver_text(driver->get_error_string, result);
 }
 
-MBI_COLD static void mbi_driver_close(mbi_driver *driver) {
+static void mbi_driver_close(mbi_driver *driver) {
   mbi_library_close(driver->library);
   memset(driver, 0, sizeof *driver);
 }
 
-MBI_COLD static const char *mbi_driver_load(mbi_driver *driver) {
+static const char *mbi_driver_load(mbi_driver *driver) {
   if (!mbi_library_function(driver->library, "cuInit", &driver->init, sizeof driver->init)) {
     return "cuInit";
   }
@@ -3037,7 +3033,7 @@ MBI_COLD static const char *mbi_driver_load(mbi_driver *driver) {
   return NULL;
 }
 
-MBI_COLD static merbit_status mbi_driver_open(merbit_context *context) {
+static merbit_status mbi_driver_open(merbit_context *context) {
   mbi_driver *driver = &context->device.driver;
   const char *missing;
   mbi_curesult result;
@@ -3079,12 +3075,12 @@ static const struct {
     {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"},
     {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"}, };
 
-MBI_COLD static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
+static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
   mbi_library_close(nvrtc->library);
   memset(nvrtc, 0, sizeof *nvrtc);
 }
 
-MBI_COLD static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
+static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   if (!mbi_library_function(nvrtc->library, "nvrtcVersion", &nvrtc->get_version,
       sizeof nvrtc->get_version)) {
     return "nvrtcVersion";
@@ -3140,7 +3136,7 @@ MBI_COLD static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   return NULL;
 }
 
-MBI_COLD static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
+static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
   int list[256];
   int count = 0, best = 0, i;
   if (nvrtc->get_num_archs(&count) != 0 || count < 0 ||
@@ -3207,7 +3203,7 @@ static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   search->tried++;
 }
 
-MBI_COLD static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
+static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   size_t i;
   mbi_nvrtc_note(search, name);
@@ -3263,7 +3259,7 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   return mbi_nvrtc_try_name(search, "libnvrtc.so");
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
+static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
   search.context = context;
@@ -3288,7 +3284,7 @@ MBI_COLD static merbit_status mbi_nvrtc_open(merbit_context *context, const char
       search.refused);
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
+static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
     const char *main_file) {
   const char *text;
   if (result == 0) {
@@ -3301,7 +3297,7 @@ MBI_COLD static merbit_status mbi_nvrtc_check(merbit_context *context, int resul
       text != NULL ? text : "no text", result);
 }
 
-MBI_COLD static char *mbi_nvrtc_log(merbit_context *context, void *program) {
+static char *mbi_nvrtc_log(merbit_context *context, void *program) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   size_t size = 0;
   char *log;
@@ -3319,8 +3315,7 @@ MBI_COLD static char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-MBI_COLD static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
-    size_t size) {
+static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
   int found = 0;
   first[0] = '\0';
   while (log != NULL && *log != '\0') {
@@ -8464,7 +8459,7 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-MBI_COLD static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
+static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
   char number[32] = "";
@@ -8511,14 +8506,14 @@ static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t 
   (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
 }
 
-MBI_COLD static void mbi_cache_path(const merbit_context *context, const char *key,
+static void mbi_cache_path(const merbit_context *context, const char *key,
     size_t key_size, char *path, size_t size) {
   char name[64];
   mbi_cache_name(key, key_size, name, sizeof name);
   (void)snprintf(path, size, "%s/%s", context->cache.directory, name);
 }
 
-MBI_COLD static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
+static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
     size_t size) {
   mbi_cache_head head;
   memset(&head, 0, sizeof head);
@@ -8542,7 +8537,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-MBI_COLD static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
+static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
   if (context->cache.directory[0] == '\0') {
@@ -8555,7 +8550,7 @@ MBI_COLD static void mbi_cache_drop(merbit_context *context, const char *key, si
   }
 }
 
-MBI_COLD static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
+static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
     void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   char path[MBI_PATH_SIZE];
@@ -8592,7 +8587,7 @@ MBI_COLD static int mbi_cache_load(merbit_context *context, const char *key, siz
   return 0;
 }
 
-MBI_COLD static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
+static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
     const void *image, size_t size) {
   const mbi_cache *cache = &context->cache;
   mbi_cache_head head;
@@ -8623,7 +8618,7 @@ MBI_COLD static void mbi_cache_store(merbit_context *context, const char *key, s
 }
 
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
-MBI_COLD static void mbi_loaded_unload(merbit_context *context, void *module) {
+static void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
     (void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
   }
@@ -8634,8 +8629,7 @@ static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry);
 }
 
-MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
-    size_t key_size) {
+static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
   mbi_loaded **at, *found;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
@@ -8654,7 +8648,7 @@ MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char 
   return found;
 }
 
-MBI_COLD static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
     void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
   if (entry != NULL) {
@@ -8670,7 +8664,7 @@ MBI_COLD static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key,
   return entry;
 }
 
-MBI_COLD static void mbi_loaded_trim(merbit_context *context, int keep) {
+static void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL;) {
@@ -8692,14 +8686,14 @@ MBI_COLD static void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-MBI_COLD static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
+static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
   mbi_mutex_unlock(&context->lock);
   mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
 }
 
-MBI_COLD static void mbi_loaded_close(merbit_context *context) {
+static void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
@@ -8712,8 +8706,7 @@ MBI_COLD static void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
-MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *name,
-    const char *value) {
+static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
   const int written =
       snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -8725,14 +8718,13 @@ MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *nam
   }
 }
 
-MBI_COLD static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
-    int64_t value) {
+static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);
 }
 
-MBI_COLD static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
+static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, mbi_target *target) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   const int known = mbi_nvrtc_architecture(nvrtc, capability);
@@ -8757,7 +8749,7 @@ MBI_COLD static merbit_status mbi_target_choose(merbit_context *context, const c
   return MERBIT_OK;
 }
 
-MBI_COLD static char *mbi_key_create(merbit_context *context, const char *main_file,
+static char *mbi_key_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target, size_t *size) {
   const char *fields[10];
   char format[16], version[16];
@@ -8787,14 +8779,14 @@ MBI_COLD static char *mbi_key_create(merbit_context *context, const char *main_f
   return key;
 }
 
-MBI_COLD static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
+static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
   for (i = 0; i < MBI_SOURCES; i++) {
     mbi_release(context, texts->owned[i]);
   }
 }
 
-MBI_COLD static merbit_status mbi_texts_create(merbit_context *context,
+static merbit_status mbi_texts_create(merbit_context *context,
     const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
   memset(texts, 0, sizeof *texts);
@@ -8883,7 +8875,7 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
+static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
     const char *main_file, const mbi_preamble *preamble,
     const mbi_target *target, void **image, size_t *size) {
   const int result =
@@ -8906,7 +8898,7 @@ MBI_COLD static merbit_status mbi_nvrtc_run(merbit_context *context, void *progr
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
+static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   mbi_target target;
@@ -8979,7 +8971,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
+static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
   mbi_target target;
@@ -9015,7 +9007,7 @@ MBI_COLD static merbit_status mbi_program_create(merbit_context *context, const 
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_kernel(merbit_context *context,
+static merbit_status mbi_program_kernel(merbit_context *context,
     const mbi_program *program, const char *name, void **function) {
   char attempt[128];
   merbit_status status;
@@ -9031,7 +9023,7 @@ MBI_COLD static merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-MBI_COLD static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
+static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
   } else if (program->module != NULL) {
@@ -9041,13 +9033,13 @@ MBI_COLD static void mbi_program_destroy(merbit_context *context, mbi_program *p
 }
 
 /* ==== >>jit/context.c  contexts =========================================================== */
-MBI_COLD static void mbi_context_retain(merbit_context *context) {
+static void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_COLD static void mbi_context_unref(merbit_context *context) {
+static void mbi_context_unref(merbit_context *context) {
   merbit_allocator allocator = context->allocator;
   int64_t left;
   mbi_mutex_lock(&context->lock);
@@ -9119,7 +9111,7 @@ static merbit_status mbi_context_set_up(merbit_context *context,
   return mbi_context_choose_side(context, desc);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
+MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
     merbit_context **context, merbit_error *error) {
   merbit_context_desc defaults;
   merbit_allocator allocator;
@@ -9164,13 +9156,13 @@ MBI_COLD MERBIT_API merbit_status merbit_context_create(const merbit_context_des
   return mbi_error_set(error, MERBIT_OK, "");
 }
 
-MBI_COLD MERBIT_API void merbit_context_destroy(merbit_context *context) {
+MERBIT_API void merbit_context_destroy(merbit_context *context) {
   if (context != NULL) {
     mbi_context_unref(context);
   }
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
+MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
     merbit_context_info *info) {
   if (context == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -13201,11 +13193,11 @@ static const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1}, };
 
-MBI_COLD static int mbi_is_letter(char c) {
+static int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-MBI_COLD static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
     (void)snprintf(token, sizeof token, "its end");
@@ -13219,7 +13211,7 @@ MBI_COLD static merbit_status mbi_expression_refuse(mbi_expression *e, const cha
       token, (size_t)(e->at - e->source) + 1, why);
 }
 
-MBI_COLD static int mbi_expression_is(const mbi_expression *e, const char *token) {
+static int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
@@ -13245,7 +13237,7 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-MBI_COLD static void mbi_expression_next(mbi_expression *e) {
+static void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
   size_t i;
@@ -13269,8 +13261,7 @@ MBI_COLD static void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
-    const char *text) {
+static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
@@ -13285,17 +13276,17 @@ MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
   return mbi_expression_insert(e, e->written, text);
 }
 
-MBI_COLD static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
     const char *tail) {
   MBI_TRY(mbi_expression_insert(e, from, head));
   return mbi_expression_append(e, tail);
 }
 
-MBI_COLD static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
   e->operand = wanted;
@@ -13519,7 +13510,7 @@ static merbit_status mbi_expression_whole(mbi_expression *e) {
   return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
 }
 
-MBI_COLD static merbit_status mbi_expression_write(merbit_context *context, const char *what,
+static merbit_status mbi_expression_write(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
   mbi_expression e;
@@ -13544,7 +13535,7 @@ MBI_COLD static merbit_status mbi_expression_write(merbit_context *context, cons
   return status;
 }
 
-MBI_COLD static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+static merbit_status mbi_expression_check(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
@@ -17519,7 +17510,7 @@ static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
 
-MBI_COLD static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
+static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
     const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
   int task, settled = 1;
@@ -17575,7 +17566,7 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
+static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
   if (numa->nodes < 2) {
@@ -17600,7 +17591,7 @@ MBI_COLD static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_numa_plan(merbit_plan *plan) {
+static merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
     return MERBIT_OK;
@@ -17612,7 +17603,7 @@ MBI_COLD static merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-MBI_COLD static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {
   case MBI_PLACED_ONE_NODE:
@@ -18543,14 +18534,13 @@ static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fr
 }
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
-MBI_COLD static int64_t mbi_arrays_blocks(int64_t count) {
+static int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context,
-    merbit_index_type offset_type, merbit_index_type index_type, int base,
-    mbi_program *program) {
+static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
+    merbit_index_type index_type, int base, mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
@@ -18561,11 +18551,11 @@ MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context,
   return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
-MBI_COLD static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
+static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-MBI_COLD static uint64_t mbi_nonempty_bytes(int64_t rows) {
+static uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
@@ -18623,7 +18613,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
+static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
   MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
@@ -18690,7 +18680,7 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   return status;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
@@ -18703,7 +18693,7 @@ MBI_COLD static merbit_status mbi_device_csr_create(merbit_plan *plan, const mer
       : mbi_device_csr_upload(plan, view, csr);
 }
 
-MBI_COLD static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
+static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
     mbi_plan_release(plan, csr->row_ptr);
   }
@@ -18717,12 +18707,12 @@ MBI_COLD static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *c
   mbi_plan_release(plan, csr->scratch);
 }
 
-MBI_COLD static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
+static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
       mbi_value_bytes_once(plan);
 }
 
-MBI_COLD static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE  ? "float"
@@ -18753,7 +18743,7 @@ MBI_COLD static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pr
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20)
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-MBI_COLD static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_plan_release(plan, nonempty->column_counts);
     nonempty->column_counts = 0;
@@ -18767,7 +18757,7 @@ MBI_COLD static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *n
   mbi_program_destroy(plan->context, &nonempty->program);
 }
 
-MBI_COLD static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   mbi_nonempty_finish(plan, nonempty);
   mbi_plan_release(plan, nonempty->column_counts);
   mbi_plan_release(plan, nonempty->counts);
@@ -18830,11 +18820,11 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_nonempty_equal(const merbit_plan *plan) {
+static int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_sample(merbit_context *context,
+static merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr narrow;
   uint64_t nnz = csr->nnz;
@@ -18912,7 +18902,7 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
-MBI_COLD static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
     uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
@@ -18927,7 +18917,7 @@ MBI_COLD static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const u
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
+static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   merbit_status status;
@@ -18966,7 +18956,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   return mbi_device_download(context, against, answer, 2 * sizeof *against);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
+static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
@@ -18989,7 +18979,7 @@ MBI_COLD static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
+static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
@@ -19008,15 +18998,15 @@ MBI_COLD static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *has
   return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
-MBI_COLD static int mbi_nonempty_fit(const merbit_plan *plan) {
+static int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_need(merbit_plan *plan) {
+static merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -19101,7 +19091,7 @@ typedef struct mbi_traffic {
 
 #endif
 
-MBI_COLD static int mbi_choose_small(const merbit_plan *plan) {
+static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
@@ -19110,12 +19100,12 @@ MBI_COLD static int mbi_choose_small(const merbit_plan *plan) {
 
 #define MBI_WALK_LEAST 6e-6
 
-MBI_COLD static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
+static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
 }
 
-MBI_COLD static double mbi_choose_gather(double bytes) {
+static double mbi_choose_gather(double bytes) {
   static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
   static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
   int i = 0;
@@ -19129,11 +19119,11 @@ MBI_COLD static double mbi_choose_gather(double bytes) {
       (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-MBI_COLD static double mbi_choose_longer(double seconds, double walk) {
+static double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }
 
-MBI_COLD static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   mbi_traffic t;
   t.size = (double)mbi_type_size(plan->type);
   t.nnz = (double)plan->device.nnz;
@@ -19661,7 +19651,7 @@ static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
       : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-MBI_COLD static merbit_status mbi_merbit_create(merbit_plan *plan) {
+static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
@@ -19682,7 +19672,7 @@ MBI_COLD static merbit_status mbi_merbit_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_merbit_destroy(merbit_plan *plan) {
+static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -19743,7 +19733,7 @@ static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
       m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
 }
 
-MBI_COLD static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   info->sigma = m->sigma;
   info->omega = m->omega;
@@ -19752,7 +19742,7 @@ MBI_COLD static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *
   info->tiles = (int64_t)m->tiles;
 }
 
-MBI_COLD static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
@@ -20072,7 +20062,7 @@ static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
@@ -20102,7 +20092,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
       MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_scan_create(merbit_plan *plan) {
+static merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
@@ -20111,7 +20101,7 @@ MBI_COLD static merbit_status mbi_scan_create(merbit_plan *plan) {
   return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
-MBI_COLD static void mbi_scan_destroy(merbit_plan *plan) {
+static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -20225,13 +20215,13 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-MBI_COLD static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
 
-MBI_COLD static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
@@ -20239,7 +20229,7 @@ MBI_COLD static int mbi_scan_describe(const merbit_plan *plan, char *text, size_
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_COLD static double mbi_scan_cost(const merbit_plan *plan) {
+static double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
@@ -20386,7 +20376,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
 
-MBI_COLD static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_merge_size(plan));
@@ -20402,7 +20392,7 @@ MBI_COLD static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
-MBI_COLD static void mbi_merge_path_destroy(merbit_plan *plan) {
+static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -20471,13 +20461,13 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       &fixup_arguments, 0, mbi_plan_start(plan, 1));
 }
 
-MBI_COLD static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
 }
 
-MBI_COLD static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
@@ -20579,7 +20569,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
-MBI_COLD static merbit_status mbi_rows_create(merbit_plan *plan) {
+static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_rows_size(plan));
@@ -20592,7 +20582,7 @@ MBI_COLD static merbit_status mbi_rows_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_rows_destroy(merbit_plan *plan) {
+static void mbi_rows_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -20622,11 +20612,11 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_value_shared(plan), stream, &arguments, 0);
 }
 
-MBI_COLD static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_rows_of(plan)->threads;
 }
 
-MBI_COLD static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_rows *r = mbi_rows_of(plan);
   return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
@@ -20637,7 +20627,7 @@ static int mbi_rows_gather(const merbit_plan *plan) {
       plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-MBI_COLD static double mbi_rows_cost(const merbit_plan *plan) {
+static double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
@@ -20865,7 +20855,7 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
       (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_sliced_create(merbit_plan *plan) {
+static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
   MBI_TRY(mbi_nonempty_need(plan));
@@ -20891,7 +20881,7 @@ MBI_COLD static merbit_status mbi_sliced_create(merbit_plan *plan) {
   return mbi_sliced_fill(plan);
 }
 
-MBI_COLD static void mbi_sliced_destroy(merbit_plan *plan) {
+static void mbi_sliced_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_sliced_of(plan)->length);
   mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -20922,12 +20912,12 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
       s->threads, mbi_value_shared(plan), stream, &arguments, sizeof arguments);
 }
 
-MBI_COLD static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_sliced_of(plan)->threads;
   info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
 
-MBI_COLD static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_sliced *s = mbi_sliced_of(plan);
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
@@ -20942,7 +20932,7 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-MBI_COLD static double mbi_sliced_cost(const merbit_plan *plan) {
+static double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
     return HUGE_VAL;
@@ -21286,7 +21276,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   return mbi_binned_fill(plan, 0);
 }
 
-MBI_COLD static merbit_status mbi_binned_create(merbit_plan *plan) {
+static merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   MBI_TRY(mbi_scan_nonempty(plan));
@@ -21304,7 +21294,7 @@ MBI_COLD static merbit_status mbi_binned_create(merbit_plan *plan) {
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
-MBI_COLD static void mbi_binned_destroy(merbit_plan *plan) {
+static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_plan_release(plan, b->runs);
   mbi_plan_release(plan, b->part_start);
@@ -21364,12 +21354,12 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
       overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
-MBI_COLD static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-MBI_COLD static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
@@ -21380,7 +21370,7 @@ MBI_COLD static int mbi_binned_describe(const merbit_plan *plan, char *text, siz
       mbi_scan_of(plan)->threads);
 }
 
-MBI_COLD static double mbi_binned_cost(const merbit_plan *plan) {
+static double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
 }
@@ -21756,7 +21746,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_bsr_create(merbit_plan *plan) {
+static merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
@@ -21774,7 +21764,7 @@ MBI_COLD static merbit_status mbi_bsr_create(merbit_plan *plan) {
       : mbi_device_synchronize(plan->context, NULL);
 }
 
-MBI_COLD static void mbi_bsr_destroy(merbit_plan *plan) {
+static void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_release(plan, t->row_ends);
   mbi_plan_release(plan, t->slot_row);
@@ -21839,12 +21829,12 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
   return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
-MBI_COLD static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
 
-MBI_COLD static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
@@ -22624,7 +22614,7 @@ static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_cb_create(merbit_plan *plan) {
+static merbit_status mbi_cb_create(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK && plan->device.rows > 0) {
@@ -22648,7 +22638,7 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static void mbi_cb_destroy(merbit_plan *plan) {
+static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_plan_release(plan, cb->words);
   mbi_plan_release(plan, cb->first);
@@ -22707,12 +22697,12 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
       : MERBIT_OK;
 }
 
-MBI_COLD static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_cb_of(plan)->threads;
   info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
 
-MBI_COLD static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_cb *cb = mbi_cb_of(plan);
   const double csr = (double)(mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
@@ -22880,7 +22870,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_hubs_create(merbit_plan *plan) {
+static merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
@@ -22906,7 +22896,7 @@ MBI_COLD static merbit_status mbi_hubs_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_hubs_destroy(merbit_plan *plan) {
+static void mbi_hubs_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
@@ -22943,7 +22933,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-MBI_COLD static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
       " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
       mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
@@ -22951,7 +22941,7 @@ MBI_COLD static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_
       mbi_scan_of(plan)->threads);
 }
 
-MBI_COLD static double mbi_hubs_cost(const merbit_plan *plan) {
+static double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? t.vectors + t.stream +
@@ -23238,7 +23228,7 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_many_create(merbit_plan *plan) {
+static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_many_size(plan));
@@ -23425,12 +23415,12 @@ static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
   return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
-MBI_COLD static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-MBI_COLD static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   if (m->staged > 0) {
@@ -23509,16 +23499,16 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
 }
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-MBI_COLD static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
+static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-MBI_COLD static int mbi_choose_full(const merbit_plan *plan) {
+static int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
       plan->device.values != 0;
 }
 
-MBI_COLD static double mbi_extracted_cost(const merbit_plan *plan) {
+static double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
   if (!mbi_choose_full(plan)) {
@@ -23529,14 +23519,14 @@ MBI_COLD static double mbi_extracted_cost(const merbit_plan *plan) {
       t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
-MBI_COLD static void mbi_extracted_enter(merbit_plan *plan) {
+static void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
   memset(&plan->nonempty, 0, sizeof plan->nonempty);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-MBI_COLD static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
+static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
     uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
@@ -23607,7 +23597,7 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
       (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extracted_refill(merbit_plan *plan,
+static merbit_status mbi_extracted_refill(merbit_plan *plan,
     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
@@ -23627,11 +23617,11 @@ MBI_COLD static merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-MBI_COLD static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-MBI_COLD static void mbi_extracted_let_go(merbit_plan *plan) {
+static void mbi_extracted_let_go(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
     mbi_plan_release(plan, csr->col_ind);
@@ -23649,7 +23639,7 @@ MBI_COLD static void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-MBI_COLD static merbit_status mbi_extracted_create(merbit_plan *plan) {
+static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -23660,7 +23650,7 @@ MBI_COLD static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-MBI_COLD static void mbi_extracted_destroy(merbit_plan *plan) {
+static void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
     return;
@@ -23682,7 +23672,7 @@ enum {
   MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL,
   MBI_EXTRACT_KERNELS };
 
-MBI_COLD static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
     mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
@@ -23855,7 +23845,7 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
 
-MBI_COLD static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+static merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -23918,7 +23908,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
+static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
@@ -23961,7 +23951,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-MBI_COLD static merbit_status mbi_extract_create(merbit_plan *plan) {
+static merbit_status mbi_extract_create(merbit_plan *plan) {
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -23981,13 +23971,13 @@ MBI_COLD static merbit_status mbi_extract_create(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
-MBI_COLD static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
+static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
   return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
       : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
       : mbi_extracted_create(plan);
 }
 
-MBI_COLD static void mbi_bsr_method_destroy(merbit_plan *plan) {
+static void mbi_bsr_method_destroy(merbit_plan *plan) {
   if (plan->extracted.csr.rows > 0) {
     mbi_extracted_destroy(plan);
   } else {
@@ -24232,11 +24222,11 @@ static const mbi_method mbi_methods[] = {
      MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
 
-MBI_COLD static const mbi_method *mbi_method_row(size_t i) {
+static const mbi_method *mbi_method_row(size_t i) {
   return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-MBI_COLD static const mbi_method *mbi_method_find(merbit_method number) {
+static const mbi_method *mbi_method_find(merbit_method number) {
   size_t i = 0;
   while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
     i++;
@@ -24244,35 +24234,35 @@ MBI_COLD static const mbi_method *mbi_method_find(merbit_method number) {
   return mbi_method_row(i);
 }
 
-MBI_COLD static int mbi_method_known(merbit_method method) {
+static int mbi_method_known(merbit_method method) {
   return mbi_method_find(method) != NULL;
 }
 
-MBI_COLD static int mbi_method_runs(merbit_method method, int cuda) {
+static int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
   return method == MERBIT_METHOD_AUTO ||
       (row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
 }
 
-MBI_COLD static const char *mbi_method_name(merbit_method method) {
+static const char *mbi_method_name(merbit_method method) {
   return mbi_method_find(method)->name;
 }
 
-MBI_COLD static const char *mbi_method_identifier(merbit_method method) {
+static const char *mbi_method_identifier(merbit_method method) {
   return mbi_method_find(method)->identifier;
 }
 
-MBI_COLD static void mbi_method_take(merbit_plan *plan, merbit_method method) {
+static void mbi_method_take(merbit_plan *plan, merbit_method method) {
   plan->method = method;
   plan->row = mbi_method_find(method);
 }
 
-MBI_COLD static void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
+static void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cuda = plan->row->cuda;
 }
 
-MBI_COLD static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
+static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method
       : mbi_plan_has_semiring(plan) ? &mbi_semiring_method
@@ -24280,7 +24270,7 @@ MBI_COLD static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method
 }
 
 /* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-MBI_COLD static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
     int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
   for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
@@ -24311,7 +24301,7 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
   return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
 }
 
-MBI_COLD static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
   size_t i;
@@ -24424,8 +24414,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
-    size_t size) {
+static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
       row->cuda != NULL && row->cuda->cost != NULL &&
@@ -24449,7 +24438,7 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
   return valid;
 }
 
-MBI_COLD static void mbi_measure_answer(const mbi_candidate *candidates, int count,
+static void mbi_measure_answer(const mbi_candidate *candidates, int count,
     mbi_measured *answer) {
   size_t length;
   int best = 0, i;
@@ -24468,7 +24457,7 @@ MBI_COLD static void mbi_measure_answer(const mbi_candidate *candidates, int cou
   }
 }
 
-MBI_COLD static merbit_status mbi_measure(merbit_plan *plan) {
+static merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
   char *key = NULL;
@@ -24529,7 +24518,7 @@ static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-MBI_COLD static int mbi_choose_unseen(const merbit_plan *plan) {
+static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
@@ -24560,7 +24549,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   return method;
 }
 
-MBI_COLD static merbit_method mbi_choose_method(merbit_plan *plan) {
+static merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
@@ -24582,7 +24571,7 @@ MBI_COLD static merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-MBI_COLD static merbit_status mbi_choose_semiring(merbit_plan *plan) {
+static merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
@@ -24635,13 +24624,13 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static int mbi_choose_by_measuring(const merbit_plan *plan) {
+static int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
       desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-MBI_COLD static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
@@ -24661,7 +24650,7 @@ MBI_COLD static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *form
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_values(merbit_plan *plan) {
+static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
@@ -24690,7 +24679,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_auto(merbit_plan *plan) {
+static merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -24716,7 +24705,7 @@ MBI_COLD static merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_choose(merbit_plan *plan) {
+static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
@@ -25222,7 +25211,7 @@ static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
   mbi_program_destroy(plan->context, &t->program);
 }
 
-MBI_COLD static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
+static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
       t->from->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -25336,7 +25325,7 @@ static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_COLD static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
+static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;
   merbit_status status;
@@ -25359,7 +25348,7 @@ MBI_COLD static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_de
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-MBI_COLD static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -25437,7 +25426,7 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
 }
 
-MBI_COLD static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
       plan->given.memory != MERBIT_MEMORY_DEVICE &&
       plan->symmetric.view.memory != MERBIT_MEMORY_DEVICE &&
@@ -25447,7 +25436,7 @@ MBI_COLD static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_statu
       status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-MBI_COLD static merbit_status mbi_transpose_make(merbit_plan *plan) {
+static merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -25479,7 +25468,7 @@ MBI_COLD static merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;
   }
@@ -26021,7 +26010,7 @@ static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
       knobs != NULL ? "use plan_desc.tuning with its names: " : "leave it 0", list);
 }
 
-MBI_COLD static merbit_status mbi_tuning_take(merbit_plan *plan) {
+static merbit_status mbi_tuning_take(merbit_plan *plan) {
   const char *tuning = plan->desc.tuning, *at = tuning;
   const char *knobs = mbi_tuning_knobs(plan);
   unsigned seen = 0;
@@ -26091,8 +26080,7 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_side mbi_plan_side(const merbit_context *context,
-    const merbit_plan_desc *desc) {
+static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
@@ -26203,7 +26191,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_context_unref(context);
 }
 
-MBI_COLD static void mbi_plan_unref(merbit_plan *plan) {
+static void mbi_plan_unref(merbit_plan *plan) {
   int64_t left;
   mbi_mutex_lock(&plan->context->lock);
   left = --plan->references;
@@ -26312,7 +26300,7 @@ static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-MBI_COLD static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
@@ -26359,7 +26347,7 @@ MBI_COLD static merbit_status mbi_plan_create(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
+MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, merbit_plan **plan) {
   if (plan != NULL) {
     *plan = NULL;
@@ -26374,13 +26362,13 @@ MBI_COLD MERBIT_API merbit_status merbit_plan_create(merbit_context *context, co
   return mbi_plan_create(context, view, desc, NULL, plan);
 }
 
-MBI_COLD MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
+MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   if (plan != NULL) {
     mbi_plan_unref(plan);
   }
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
+MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
   merbit_status status;
   if (workspace != NULL) {
@@ -26406,7 +26394,7 @@ MBI_COLD MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
   return MERBIT_OK;
 }
 
-MBI_COLD MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
+MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
   if (workspace != NULL) {
     merbit_plan *plan = workspace->plan;
     mbi_workspace_free(workspace);
@@ -26467,7 +26455,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
       (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
+MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
   if (plan == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -26535,7 +26523,7 @@ static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t siz
       e->given.vectors == 1 ? "" : "s", e->given.scalars, e->given.scalars == 1 ? "" : "s");
 }
 
-MBI_COLD MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
+MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
   if (plan == NULL) {
@@ -29508,7 +29496,7 @@ static const mbi_solve_method mbi_gmres_method = {
     mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
 /* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
-MBI_COLD static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &mbi_cg_method;
@@ -30333,7 +30321,7 @@ typedef struct mbk_setup_invert_arguments {
 #define MBI_SETUP_RESIDENT 2
 #define MBI_STREAM_ALONE 1
 
-MBI_COLD static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
+static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
@@ -30346,7 +30334,7 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
-MBI_COLD static void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
+static void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
       mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
@@ -30446,7 +30434,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-MBI_COLD static void mbi_setup_release(merbit_solver *solver) {
+static void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   if (gpu->stream != NULL) {
@@ -30457,7 +30445,7 @@ MBI_COLD static void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-MBI_COLD static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
+static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30471,7 +30459,7 @@ MBI_COLD static merbit_status mbi_setup_begin(merbit_solver *solver, const merbi
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-MBI_COLD static merbit_status mbi_setup_end(merbit_solver *solver) {
+static merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30495,7 +30483,7 @@ MBI_COLD static merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_setup_when_checked(void *maker) {
+static merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
@@ -30517,7 +30505,7 @@ static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *
   return status;
 }
 
-MBI_COLD static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
+static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   merbit_matrix *copy;
   merbit_view csr;
@@ -30536,7 +30524,7 @@ MBI_COLD static merbit_status mbi_solver_setup(merbit_solver *solver, const merb
   return status;
 }
 
-MBI_COLD static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
     merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
@@ -30560,7 +30548,7 @@ MBI_COLD static merbit_status mbi_setup_move_values(merbit_solver *solver, merbi
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
+static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
@@ -30743,11 +30731,11 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-MBI_COLD static merbit_status mbi_solver_enter(merbit_solver *solver) {
+static merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-MBI_COLD static void mbi_solver_leave(merbit_solver *solver) {
+static void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
@@ -30817,7 +30805,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-MBI_COLD static merbit_status mbi_solver_build(merbit_solver *solver) {
+static merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
@@ -30848,14 +30836,14 @@ MBI_COLD static merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-MBI_COLD static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
+static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
     const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
   return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
       values * (int64_t)mbi_type_size(solver->type) : 0;
 }
 
-MBI_COLD static void mbi_solver_free(merbit_solver *solver) {
+static void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_release_parts(solver);
   mbi_release(context, solver->scaled);
@@ -30936,12 +30924,12 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   return MERBIT_OK;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, merbit_solver **solver) {
   return mbi_solver_create(context, view, desc, 0, solver);
 }
 
-MBI_COLD MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   if (solver != NULL) {
     mbi_solver_free(solver);
   }
@@ -30976,7 +30964,7 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
   return status;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   const void *scaled = NULL;
   char reason[2];
@@ -31698,7 +31686,7 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
     const void *ranks) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_header(context, graph));
@@ -31793,7 +31781,7 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
 }
@@ -31803,7 +31791,7 @@ static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-MBI_COLD static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
   if (run->desc.unweighted) {
@@ -31825,7 +31813,7 @@ MBI_COLD static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbi
   return mbi_pagerank_distribute(run);
 }
 
-MBI_COLD static int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
+static int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
   const double calls = side == MERBIT_SIDE_CUDA ? ceil(worst / 6) : worst;
@@ -31847,12 +31835,12 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
-MBI_COLD static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-MBI_COLD static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
+static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
   uint64_t used = 0;
@@ -31871,7 +31859,7 @@ MBI_COLD static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_de
   return used;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -31897,7 +31885,7 @@ MBI_COLD static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side s
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-MBI_COLD static void mbi_pagerank_start(mbi_pagerank *run) {
+static void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
   state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;

@@ -9,8 +9,8 @@
  * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts.
  */
 
-/* Algorithm 3: on a tie the row end comes first, so that a row ends in the task of its last
- * nonzero or at the start of the next. */
+/* Finds a point of the path (Algorithm 3). On a tie the row end comes first: a row ends in the
+ * task of its last nonzero or at the start of the next. */
 MBI_INTERNAL mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
   mbi_merge_point point;
   int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
