@@ -16564,8 +16564,7 @@ static void mbi_mixed_run_##SUFFIX_(const merbit_plan *plan, void *scratch, \
   static const mbi_path_loops loops = {sizeof(S_), mbi_mixed_sum_##SUFFIX_, \
       mbi_mixed_take_##SUFFIX_, mbi_mixed_add_##SUFFIX_, mbi_mixed_commit_##SUFFIX_}; \
   mbi_mixed_call_##SUFFIX_ call; \
-  mbi_path path = mbi_path_of(&loops, &call, &plan->csr, \
-      (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks, scratch); \
+  mbi_path path; \
   call.csr = &plan->csr; \
   call.values = (const C_ *)plan->values; \
   call.x = (const S_ *)x; \
@@ -16574,6 +16573,8 @@ static void mbi_mixed_run_##SUFFIX_(const merbit_plan *plan, void *scratch, \
   call.y = (S_ *)y; \
   call.conjugates = mbi_plan_conjugates(plan); \
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta); \
+  path = mbi_path_of(&loops, &call, &plan->csr, \
+      (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks, scratch); \
   mbi_path_run(plan->context, &path, mbi_scalar_zero(mbi_plan_accumulator(plan), alpha)); \
 }
 MBI_EACH_5(f16, uint16_t, f32, float) MBI_EACH_5(bf16, uint16_t, f32, float)
@@ -18365,7 +18366,7 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
       mbi_many_sums_##SUFFIX_, mbi_many_rows_##SUFFIX_, \
       mbi_many_add_##SUFFIX_, mbi_many_commit_##SUFFIX_}; \
   mbi_many_call_##SUFFIX_ call; \
-  mbi_path path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, scratch); \
+  mbi_path path; \
   call.csr = &plan->csr; \
   call.values = (const C_ *)plan->values; \
   call.x = (const C_ *)x; \
@@ -18376,6 +18377,7 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
   call.y_steps = mbi_many_steps_of(plan->desc.vector_order, ldy); \
   call.vectors = plan->desc.vectors; \
   call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0; \
+  path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, scratch); \
   mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
 MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
