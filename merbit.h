@@ -1463,11 +1463,9 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #define MBI_NOINLINE __attribute__((noinline))
-#define MBI_COLD __attribute__((cold))
 #else
 #define MBI_PRINTF(at, first)
 #define MBI_NOINLINE
-#define MBI_COLD
 #endif
 
 #define MBI_TRY(call) \
@@ -1767,7 +1765,7 @@ static const struct {
     {"MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"},
     {"MERBIT_CANCELLED", "a callback asked to stop"}, };
 
-MBI_COLD MERBIT_API const char *merbit_version(void) {
+MERBIT_API const char *merbit_version(void) {
   return MERBIT_VERSION_STRING;
 }
 
@@ -1775,15 +1773,15 @@ static int mbi_status_known(merbit_status status) {
   return (int)status >= 0 && (size_t)status < sizeof(mbi_statuses) / sizeof(mbi_statuses[0]);
 }
 
-MBI_COLD MERBIT_API const char *merbit_status_name(merbit_status status) {
+MERBIT_API const char *merbit_status_name(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].name : "MERBIT_UNKNOWN_STATUS";
 }
 
-MBI_COLD MERBIT_API const char *merbit_status_text(merbit_status status) {
+MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-MBI_COLD static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
     const char *message) {
   if (error != NULL) {
     error->status = status;
@@ -1834,8 +1832,7 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_PRINTF(3, 4)
-MBI_COLD static merbit_status mbi_fail(merbit_context *context, merbit_status status,
+MBI_PRINTF(3, 4) static merbit_status mbi_fail(merbit_context *context, merbit_status status,
     const char *format, ...) {
   merbit_error error;
   va_list arguments;
@@ -1848,7 +1845,7 @@ MBI_COLD static merbit_status mbi_fail(merbit_context *context, merbit_status st
   return status;
 }
 
-MBI_COLD static void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
+static void mbi_error_clear(merbit_context *context, char *reason, size_t size) {
   mbi_failure *failure;
   mbi_mutex_lock(&context->lock);
   failure = mbi_failure_find(context);
@@ -1860,7 +1857,7 @@ MBI_COLD static void mbi_error_clear(merbit_context *context, char *reason, size
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
+MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
   merbit_error error = {MERBIT_OK, ""};
   const mbi_failure *failure;
   if (context == NULL) {
@@ -1960,7 +1957,7 @@ static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
   }
 }
 
-MBI_COLD static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
   char nodes[1024], cpus[4096], name[64];
   const char *node_list = nodes;
   long node, last_node, cpu, last_cpu;
@@ -1990,7 +1987,7 @@ MBI_COLD static void mbi_numa_read(const char *root, const cpu_set_t *allowed, m
   numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
 }
 
-MBI_COLD static void mbi_numa_here(mbi_numa *numa) {
+static void mbi_numa_here(mbi_numa *numa) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
     CPU_ZERO(&allowed);
@@ -1998,23 +1995,23 @@ MBI_COLD static void mbi_numa_here(mbi_numa *numa) {
   mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
 }
 
-MBI_COLD static int mbi_first_task(int tasks, int threads, int thread) {
+static int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
 
-MBI_COLD static int mbi_task_thread(int tasks, int threads, int task) {
+static int mbi_task_thread(int tasks, int threads, int task) {
   return (int)((int64_t)task * threads / tasks);
 }
 
-MBI_COLD static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
+static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
   return (int)((int64_t)thread % threads * numa->count / threads);
 }
 
-MBI_COLD static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
+static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
   return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
 }
 
-MBI_COLD static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
+static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   cpu_set_t own;
   if (numa->count > 0) {
     CPU_ZERO(&own);
@@ -2023,13 +2020,13 @@ MBI_COLD static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread
   }
 }
 
-MBI_COLD static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
+static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
     uintptr_t *first, uintptr_t *end) {
   *first = (array + page - 1) / page * page;
   *end = (array + bytes) / page * page;
 }
 
-MBI_COLD static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at, end;
   void *pages[MBI_MOVED_AT_ONCE];
@@ -2307,7 +2304,7 @@ static const char *mbi_directory_fault(const struct stat *facts, int last) {
   return NULL;
 }
 
-MBI_COLD static int mbi_link_replace(char *path, size_t size, size_t end) {
+static int mbi_link_replace(char *path, size_t size, size_t end) {
   char target[PATH_MAX], rest[PATH_MAX];
   ssize_t length;
   (void)snprintf(rest, sizeof rest, "%s", path + end);
@@ -2341,7 +2338,7 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   return lstat(part, facts) == 0 ? 0 : errno;
 }
 
-MBI_COLD static const char *mbi_directory_distrust(char *path, int create, int *error) {
+static const char *mbi_directory_distrust(char *path, int create, int *error) {
   const char *fault = NULL;
   size_t end = 1;
   int links = 0, last = 0;
@@ -2368,7 +2365,7 @@ MBI_COLD static const char *mbi_directory_distrust(char *path, int create, int *
   return *error != 0 ? "cannot be created or examined" : fault;
 }
 
-MBI_COLD static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
   char here[MBI_PATH_SIZE];
   here[0] = '\0';
   if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
@@ -2379,7 +2376,7 @@ MBI_COLD static int mbi_path_absolute(const char *path, char *absolute, size_t s
   return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
-MBI_COLD static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
+static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
   char buffer[PATH_MAX];
   if (realpath(path, buffer) == NULL) {
     return errno;
@@ -2391,7 +2388,7 @@ MBI_COLD static int mbi_directory_resolve(const char *path, char *resolved, size
   return 0;
 }
 
-MBI_COLD static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
+static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
     void **data, size_t *size) {
   const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   struct stat facts;
@@ -2429,7 +2426,7 @@ MBI_COLD static int mbi_private_read(merbit_context *context, const char *path, 
   return error;
 }
 
-MBI_COLD static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
   struct rlimit limit;
   size_t done = 0;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
@@ -2448,8 +2445,7 @@ MBI_COLD static int mbi_file_append(int file, uint64_t *length, const void *data
   return 0;
 }
 
-MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size_t size,
-    int *file) {
+static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
   int attempt, error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
     struct timespec now;
@@ -2470,7 +2466,7 @@ MBI_COLD static int mbi_temporary_create(const char *directory, char *path, size
   return error;
 }
 
-MBI_COLD static int mbi_private_write(const char *directory, const char *name,
+static int mbi_private_write(const char *directory, const char *name,
     const mbi_piece *pieces, int count) {
   char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
   uint64_t length = 0;
@@ -2503,7 +2499,7 @@ MBI_COLD static int mbi_private_write(const char *directory, const char *name,
   return error;
 }
 
-MBI_COLD static int mbi_file_remove(const char *path) {
+static int mbi_file_remove(const char *path) {
   return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
@@ -2582,7 +2578,7 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
   return error;
 }
 
-MBI_COLD static int mbi_directory_trim(merbit_context *context, const char *path,
+static int mbi_directory_trim(merbit_context *context, const char *path,
     const char *suffix, int64_t cap) {
   mbi_aged *files = NULL;
   size_t count = 0, i;
@@ -2610,7 +2606,7 @@ MBI_COLD static int mbi_directory_trim(merbit_context *context, const char *path
   return error;
 }
 
-MBI_COLD static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
   size_t length = 0;
   for (; *text != '\0'; text++) {
     if (length + 2 >= size) {
@@ -2625,7 +2621,7 @@ MBI_COLD static size_t mbi_pattern_of(const char *text, char *pattern, size_t si
   return length;
 }
 
-MBI_COLD static int mbi_files_matching(const char *pattern,
+static int mbi_files_matching(const char *pattern,
     int (*take)(void *user, const char *path), void *user) {
   glob_t found;
   int taken = 0;
@@ -2640,13 +2636,13 @@ MBI_COLD static int mbi_files_matching(const char *pattern,
   return taken;
 }
 
-MBI_COLD static void mbi_library_path(void *library, char *path, size_t size) {
+static void mbi_library_path(void *library, char *path, size_t size) {
   struct link_map *map = NULL;
   const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
   (void)snprintf(path, size, "%s", known ? map->l_name : "");
 }
 
-MBI_COLD static void mbi_library_keep(void *library) {
+static void mbi_library_keep(void *library) {
   char path[MBI_PATH_SIZE];
   mbi_library_path(library, path, sizeof path);
   if (path[0] != '\0') {
@@ -2872,7 +2868,7 @@ typedef struct mbi_texts {
 
 #endif
 
-MBI_COLD static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
+static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
     mbi_curesult result) {
   const char *text = NULL;
   if (get == NULL || get(result, &text) != 0 || text == NULL) {
@@ -2881,20 +2877,20 @@ MBI_COLD static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, co
   return text;
 }
 
-MBI_COLD static const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result) {
+static const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result) {
   return mbi_driver_text(driver->get_error_name, result);
 }
 
-MBI_COLD static const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result) {
+static const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result) {
   return mbi_driver_text(driver->get_error_string, result);
 }
 
-MBI_COLD static void mbi_driver_close(mbi_driver *driver) {
+static void mbi_driver_close(mbi_driver *driver) {
   mbi_library_close(driver->library);
   memset(driver, 0, sizeof *driver);
 }
 
-MBI_COLD static const char *mbi_driver_load(mbi_driver *driver) {
+static const char *mbi_driver_load(mbi_driver *driver) {
   if (!mbi_library_function(driver->library, "cuInit", &driver->init, sizeof driver->init)) {
     return "cuInit";
   }
@@ -3035,7 +3031,7 @@ MBI_COLD static const char *mbi_driver_load(mbi_driver *driver) {
   return NULL;
 }
 
-MBI_COLD static merbit_status mbi_driver_open(merbit_context *context) {
+static merbit_status mbi_driver_open(merbit_context *context) {
   mbi_driver *driver = &context->device.driver;
   const char *missing;
   mbi_curesult result;
@@ -3077,12 +3073,12 @@ static const struct {
     {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"},
     {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"}, };
 
-MBI_COLD static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
+static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
   mbi_library_close(nvrtc->library);
   memset(nvrtc, 0, sizeof *nvrtc);
 }
 
-MBI_COLD static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
+static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   if (!mbi_library_function(nvrtc->library, "nvrtcVersion", &nvrtc->get_version,
       sizeof nvrtc->get_version)) {
     return "nvrtcVersion";
@@ -3138,7 +3134,7 @@ MBI_COLD static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
   return NULL;
 }
 
-MBI_COLD static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
+static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
   int list[256];
   int count = 0, best = 0, i;
   if (nvrtc->get_num_archs(&count) != 0 || count < 0 ||
@@ -3205,7 +3201,7 @@ static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
   search->tried++;
 }
 
-MBI_COLD static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
+static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
   mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
   size_t i;
   mbi_nvrtc_note(search, name);
@@ -3261,7 +3257,7 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   return mbi_nvrtc_try_name(search, "libnvrtc.so");
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
+static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
   search.context = context;
@@ -3286,7 +3282,7 @@ MBI_COLD static merbit_status mbi_nvrtc_open(merbit_context *context, const char
       search.refused);
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
+static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
     const char *main_file) {
   const char *text;
   if (result == 0) {
@@ -3299,7 +3295,7 @@ MBI_COLD static merbit_status mbi_nvrtc_check(merbit_context *context, int resul
       text != NULL ? text : "no text", result);
 }
 
-MBI_COLD static char *mbi_nvrtc_log(merbit_context *context, void *program) {
+static char *mbi_nvrtc_log(merbit_context *context, void *program) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   size_t size = 0;
   char *log;
@@ -3317,8 +3313,7 @@ MBI_COLD static char *mbi_nvrtc_log(merbit_context *context, void *program) {
   return log;
 }
 
-MBI_COLD static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first,
-    size_t size) {
+static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
   int found = 0;
   first[0] = '\0';
   while (log != NULL && *log != '\0') {
@@ -8343,7 +8338,7 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
   return buffer;
 }
 
-MBI_COLD static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
+static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
   char number[32] = "";
@@ -8390,14 +8385,14 @@ static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t 
   (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
 }
 
-MBI_COLD static void mbi_cache_path(const merbit_context *context, const char *key,
+static void mbi_cache_path(const merbit_context *context, const char *key,
     size_t key_size, char *path, size_t size) {
   char name[64];
   mbi_cache_name(key, key_size, name, sizeof name);
   (void)snprintf(path, size, "%s/%s", context->cache.directory, name);
 }
 
-MBI_COLD static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
+static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
     size_t size) {
   mbi_cache_head head;
   memset(&head, 0, sizeof head);
@@ -8421,7 +8416,7 @@ static int mbi_cache_valid(const char *entry, size_t size, const char *key, size
   return memcmp(entry, &head, sizeof head) == 0;
 }
 
-MBI_COLD static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
+static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
   char path[MBI_PATH_SIZE];
   int error;
   if (context->cache.directory[0] == '\0') {
@@ -8434,7 +8429,7 @@ MBI_COLD static void mbi_cache_drop(merbit_context *context, const char *key, si
   }
 }
 
-MBI_COLD static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
+static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
     void **image, size_t *size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   char path[MBI_PATH_SIZE];
@@ -8471,7 +8466,7 @@ MBI_COLD static int mbi_cache_load(merbit_context *context, const char *key, siz
   return 0;
 }
 
-MBI_COLD static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
+static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
     const void *image, size_t size) {
   const mbi_cache *cache = &context->cache;
   mbi_cache_head head;
@@ -8502,7 +8497,7 @@ MBI_COLD static void mbi_cache_store(merbit_context *context, const char *key, s
 }
 
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
-MBI_COLD static void mbi_loaded_unload(merbit_context *context, void *module) {
+static void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
     (void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
   }
@@ -8513,8 +8508,7 @@ static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
   mbi_release(context, entry);
 }
 
-MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,
-    size_t key_size) {
+static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
   mbi_loaded **at, *found;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
@@ -8533,7 +8527,7 @@ MBI_COLD static mbi_loaded *mbi_loaded_take(merbit_context *context, const char 
   return found;
 }
 
-MBI_COLD static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
     void *module) {
   mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
   if (entry != NULL) {
@@ -8549,7 +8543,7 @@ MBI_COLD static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key,
   return entry;
 }
 
-MBI_COLD static void mbi_loaded_trim(merbit_context *context, int keep) {
+static void mbi_loaded_trim(merbit_context *context, int keep) {
   mbi_loaded *dropped = NULL, **at;
   mbi_mutex_lock(&context->lock);
   for (at = &context->loaded; *at != NULL;) {
@@ -8571,14 +8565,14 @@ MBI_COLD static void mbi_loaded_trim(merbit_context *context, int keep) {
   }
 }
 
-MBI_COLD static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
+static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
   mbi_mutex_lock(&context->lock);
   entry->users--;
   mbi_mutex_unlock(&context->lock);
   mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
 }
 
-MBI_COLD static void mbi_loaded_close(merbit_context *context) {
+static void mbi_loaded_close(merbit_context *context) {
   if (context->loaded != NULL && mbi_device_enter_alive(context)) {
     mbi_loaded_trim(context, 0);
     mbi_device_leave(context);
@@ -8591,8 +8585,7 @@ MBI_COLD static void mbi_loaded_close(merbit_context *context) {
 }
 
 /* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
-MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *name,
-    const char *value) {
+static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
   const size_t room = sizeof preamble->text - preamble->length;
   const int written =
       snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
@@ -8604,14 +8597,13 @@ MBI_COLD static void mbi_preamble_define(mbi_preamble *preamble, const char *nam
   }
 }
 
-MBI_COLD static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name,
-    int64_t value) {
+static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
   char text[32];
   (void)snprintf(text, sizeof text, "%" PRId64, value);
   mbi_preamble_define(preamble, name, text);
 }
 
-MBI_COLD static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
+static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, mbi_target *target) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   const int known = mbi_nvrtc_architecture(nvrtc, capability);
@@ -8636,7 +8628,7 @@ MBI_COLD static merbit_status mbi_target_choose(merbit_context *context, const c
   return MERBIT_OK;
 }
 
-MBI_COLD static char *mbi_key_create(merbit_context *context, const char *main_file,
+static char *mbi_key_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target, size_t *size) {
   const char *fields[10];
   char format[16], version[16];
@@ -8666,14 +8658,14 @@ MBI_COLD static char *mbi_key_create(merbit_context *context, const char *main_f
   return key;
 }
 
-MBI_COLD static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
+static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   size_t i;
   for (i = 0; i < MBI_SOURCES; i++) {
     mbi_release(context, texts->owned[i]);
   }
 }
 
-MBI_COLD static merbit_status mbi_texts_create(merbit_context *context,
+static merbit_status mbi_texts_create(merbit_context *context,
     const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
   memset(texts, 0, sizeof *texts);
@@ -8762,7 +8754,7 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-MBI_COLD static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
+static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
     const char *main_file, const mbi_preamble *preamble,
     const mbi_target *target, void **image, size_t *size) {
   const int result =
@@ -8785,7 +8777,7 @@ MBI_COLD static merbit_status mbi_nvrtc_run(merbit_context *context, void *progr
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
+static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   mbi_target target;
@@ -8858,7 +8850,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
+static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
   mbi_target target;
@@ -8894,7 +8886,7 @@ MBI_COLD static merbit_status mbi_program_create(merbit_context *context, const 
   return status;
 }
 
-MBI_COLD static merbit_status mbi_program_kernel(merbit_context *context,
+static merbit_status mbi_program_kernel(merbit_context *context,
     const mbi_program *program, const char *name, void **function) {
   char attempt[128];
   merbit_status status;
@@ -8910,7 +8902,7 @@ MBI_COLD static merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-MBI_COLD static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
+static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   if (program->shared != NULL) {
     mbi_loaded_leave(context, program->shared);
   } else if (program->module != NULL) {
@@ -8920,13 +8912,13 @@ MBI_COLD static void mbi_program_destroy(merbit_context *context, mbi_program *p
 }
 
 /* ==== >>jit/context.c  contexts =========================================================== */
-MBI_COLD static void mbi_context_retain(merbit_context *context) {
+static void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
   context->references++;
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_COLD static void mbi_context_unref(merbit_context *context) {
+static void mbi_context_unref(merbit_context *context) {
   merbit_allocator allocator = context->allocator;
   int64_t left;
   mbi_mutex_lock(&context->lock);
@@ -8998,7 +8990,7 @@ static merbit_status mbi_context_set_up(merbit_context *context,
   return mbi_context_choose_side(context, desc);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
+MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
     merbit_context **context, merbit_error *error) {
   merbit_context_desc defaults;
   merbit_allocator allocator;
@@ -9043,13 +9035,13 @@ MBI_COLD MERBIT_API merbit_status merbit_context_create(const merbit_context_des
   return mbi_error_set(error, MERBIT_OK, "");
 }
 
-MBI_COLD MERBIT_API void merbit_context_destroy(merbit_context *context) {
+MERBIT_API void merbit_context_destroy(merbit_context *context) {
   if (context != NULL) {
     mbi_context_unref(context);
   }
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
+MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
     merbit_context_info *info) {
   if (context == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -9816,62 +9808,35 @@ typedef struct mbi_scan {
   int tasks;
   int64_t first[MBI_MAX_THREADS];
 } mbi_scan;
-static void mbi_scan_task_i32(void *argument, int task) {
-  mbi_scan *scan = (mbi_scan *)argument;
-  const int32_t *array = (const int32_t *)scan->array;
-  const uint32_t base = (uint32_t)scan->base;
-  const uint32_t width = (uint32_t)(scan->end - scan->base);
-  int64_t i = mbi_share(scan->count, scan->tasks, task);
-  int64_t last = mbi_share(scan->count, scan->tasks, task + 1);
-  scan->first[task] = scan->count;
-  while (i < last) {
-    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last;
-    unsigned bad = 0;
-    for (; i < stop; i++) {
-      bad |= (unsigned)((uint32_t)array[i] - base >= width);
-    }
-    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) {
-      bad |= (unsigned)(array[i] < array[i - 1]);
-    }
-    for (i = start; bad && i < stop; i++) {
-      if ((uint32_t)array[i] - base >= width ||
-          (scan->ordered && i > 0 && array[i] < array[i - 1])) {
-        scan->first[task] = i;
-        return;
-      }
-    }
-    i = stop;
-  }
+#define MBI_EACH_1(SUFFIX_, C_) \
+static void mbi_scan_task_##SUFFIX_(void *argument, int task) { \
+  mbi_scan *scan = (mbi_scan *)argument; \
+  const C_ *array = (const C_ *)scan->array; \
+  const u##C_ base = (u##C_)scan->base; \
+  const u##C_ width = (u##C_)(scan->end - scan->base); \
+  int64_t i = mbi_share(scan->count, scan->tasks, task); \
+  int64_t last = mbi_share(scan->count, scan->tasks, task + 1); \
+  scan->first[task] = scan->count; \
+  while (i < last) { \
+    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last; \
+    unsigned bad = 0; \
+    for (; i < stop; i++) { \
+      bad |= (unsigned)((u##C_)array[i] - base >= width); \
+    } \
+    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) { \
+      bad |= (unsigned)(array[i] < array[i - 1]); \
+    } \
+    for (i = start; bad && i < stop; i++) { \
+      if ((u##C_)array[i] - base >= width || \
+          (scan->ordered && i > 0 && array[i] < array[i - 1])) { \
+        scan->first[task] = i; \
+        return; \
+      } \
+    } \
+    i = stop; \
+  } \
 }
-
-static void mbi_scan_task_i64(void *argument, int task) {
-  mbi_scan *scan = (mbi_scan *)argument;
-  const int64_t *array = (const int64_t *)scan->array;
-  const uint64_t base = (uint64_t)scan->base;
-  const uint64_t width = (uint64_t)(scan->end - scan->base);
-  int64_t i = mbi_share(scan->count, scan->tasks, task);
-  int64_t last = mbi_share(scan->count, scan->tasks, task + 1);
-  scan->first[task] = scan->count;
-  while (i < last) {
-    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last;
-    unsigned bad = 0;
-    for (; i < stop; i++) {
-      bad |= (unsigned)((uint64_t)array[i] - base >= width);
-    }
-    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) {
-      bad |= (unsigned)(array[i] < array[i - 1]);
-    }
-    for (i = start; bad && i < stop; i++) {
-      if ((uint64_t)array[i] - base >= width ||
-          (scan->ordered && i > 0 && array[i] < array[i - 1])) {
-        scan->first[task] = i;
-        return;
-      }
-    }
-    i = stop;
-  }
-}
-
+MBI_EACH_1(i32, int32_t) MBI_EACH_1(i64, int64_t)
 static int64_t mbi_scan_array(merbit_context *context, const void *array,
     merbit_index_type type, int64_t count, int base, int64_t width, int ordered) {
   mbi_scan scan;
@@ -11887,100 +11852,53 @@ static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   return inside;
 }
 
-static void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
-    uint32_t first, uint32_t limit, double *values, uint64_t *mask) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
-  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
-  const uint32_t base = (uint32_t)s->base;
-  const int32_t *col_ind = s->col_ind;
-  const double *from = (const double *)b->csr->values;
-  const int64_t end = s->end[r];
-  int64_t at = s->at[r];
-  uint32_t column = s->next[r];
-  while (column < limit) {
-    const uint32_t k = row + (column - first) * stride;
-    if (values != NULL) {
-      values[k] = from != NULL ? from[at] : 1;
-    }
-    if (mask != NULL) {
-      mask[k / 64] |= (uint64_t)1 << k % 64;
-    }
-    at++;
-    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
-  }
-  s->at[r] = at;
-  s->next[r] = column;
+#define MBI_EACH_2(SUFFIX_, C_) \
+static void mbi_blocking_put_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, int r, \
+    uint32_t first, uint32_t limit, C_ *values, uint64_t *mask) { \
+  const merbit_view *to = &b->bsr->view; \
+  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to)); \
+  const uint32_t stride = (uint32_t)mbi_block_column_stride(to); \
+  const uint32_t base = (uint32_t)s->base; \
+  const int32_t *col_ind = s->col_ind; \
+  const C_ *from = (const C_ *)b->csr->values; \
+  const int64_t end = s->end[r]; \
+  int64_t at = s->at[r]; \
+  uint32_t column = s->next[r]; \
+  while (column < limit) { \
+    const uint32_t k = row + (column - first) * stride; \
+    if (values != NULL) { \
+      values[k] = from != NULL ? from[at] : 1; \
+    } \
+    if (mask != NULL) { \
+      mask[k / 64] |= (uint64_t)1 << k % 64; \
+    } \
+    at++; \
+    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END; \
+  } \
+  s->at[r] = at; \
+  s->next[r] = column; \
+} \
+static void mbi_blocking_take_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, \
+    uint32_t column, int64_t block) { \
+  const merbit_view *to = &b->bsr->view; \
+  const uint32_t first = column * (uint32_t)to->block_cols; \
+  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols; \
+  C_ *values = (C_ *)(uintptr_t)to->values; \
+  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks; \
+  int r; \
+  if (values != NULL) { \
+    values += (size_t)block * size; \
+    memset(values, 0, size * sizeof *values); \
+  } \
+  if (mask != NULL) { \
+    mask += block * b->bsr->mask_words; \
+    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask); \
+  } \
+  for (r = 0; r < s->rows; r++) { \
+    mbi_blocking_put_##SUFFIX_(b, s, r, first, first + (uint32_t)to->block_cols, values, mask); \
+  } \
 }
-
-static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
-    uint32_t column, int64_t block) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t first = column * (uint32_t)to->block_cols;
-  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
-  double *values = (double *)(uintptr_t)to->values;
-  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
-  int r;
-  if (values != NULL) {
-    values += (size_t)block * size;
-    memset(values, 0, size * sizeof *values);
-  }
-  if (mask != NULL) {
-    mask += block * b->bsr->mask_words;
-    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
-  }
-  for (r = 0; r < s->rows; r++) {
-    mbi_blocking_put_f64(b, s, r, first, first + (uint32_t)to->block_cols, values, mask);
-  }
-}
-
-static void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
-    uint32_t first, uint32_t limit, float *values, uint64_t *mask) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
-  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
-  const uint32_t base = (uint32_t)s->base;
-  const int32_t *col_ind = s->col_ind;
-  const float *from = (const float *)b->csr->values;
-  const int64_t end = s->end[r];
-  int64_t at = s->at[r];
-  uint32_t column = s->next[r];
-  while (column < limit) {
-    const uint32_t k = row + (column - first) * stride;
-    if (values != NULL) {
-      values[k] = from != NULL ? from[at] : 1;
-    }
-    if (mask != NULL) {
-      mask[k / 64] |= (uint64_t)1 << k % 64;
-    }
-    at++;
-    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
-  }
-  s->at[r] = at;
-  s->next[r] = column;
-}
-
-static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
-    uint32_t column, int64_t block) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t first = column * (uint32_t)to->block_cols;
-  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
-  float *values = (float *)(uintptr_t)to->values;
-  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
-  int r;
-  if (values != NULL) {
-    values += (size_t)block * size;
-    memset(values, 0, size * sizeof *values);
-  }
-  if (mask != NULL) {
-    mask += block * b->bsr->mask_words;
-    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
-  }
-  for (r = 0; r < s->rows; r++) {
-    mbi_blocking_put_f32(b, s, r, first, first + (uint32_t)to->block_cols, values, mask);
-  }
-}
-
+MBI_EACH_2(f64, double) MBI_EACH_2(f32, float)
 static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
   if (to->offset_type == MERBIT_INDEX_32) {
     ((int32_t *)(uintptr_t)to->row_ptr)[row] = (int32_t)offset;
@@ -13080,11 +12998,11 @@ static const mbi_call mbi_calls[MBI_CALLS] = {
     {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
     {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1}, };
 
-MBI_COLD static int mbi_is_letter(char c) {
+static int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-MBI_COLD static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
     (void)snprintf(token, sizeof token, "its end");
@@ -13098,7 +13016,7 @@ MBI_COLD static merbit_status mbi_expression_refuse(mbi_expression *e, const cha
       token, (size_t)(e->at - e->source) + 1, why);
 }
 
-MBI_COLD static int mbi_expression_is(const mbi_expression *e, const char *token) {
+static int mbi_expression_is(const mbi_expression *e, const char *token) {
   return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
 }
 
@@ -13124,7 +13042,7 @@ static const char *mbi_expression_decimal(const char *p) {
   return exponent;
 }
 
-MBI_COLD static void mbi_expression_next(mbi_expression *e) {
+static void mbi_expression_next(mbi_expression *e) {
   static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
   const char *p;
   size_t i;
@@ -13148,8 +13066,7 @@ MBI_COLD static void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
-    const char *text) {
+static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
@@ -13164,17 +13081,17 @@ MBI_COLD static merbit_status mbi_expression_insert(mbi_expression *e, size_t at
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
   return mbi_expression_insert(e, e->written, text);
 }
 
-MBI_COLD static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
     const char *tail) {
   MBI_TRY(mbi_expression_insert(e, from, head));
   return mbi_expression_append(e, tail);
 }
 
-MBI_COLD static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
   e->operand = wanted;
@@ -13398,7 +13315,7 @@ static merbit_status mbi_expression_whole(mbi_expression *e) {
   return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
 }
 
-MBI_COLD static merbit_status mbi_expression_write(merbit_context *context, const char *what,
+static merbit_status mbi_expression_write(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
   mbi_expression e;
@@ -13423,7 +13340,7 @@ MBI_COLD static merbit_status mbi_expression_write(merbit_context *context, cons
   return status;
 }
 
-MBI_COLD static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+static merbit_status mbi_expression_check(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
@@ -14695,63 +14612,33 @@ typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_BLOCK_UNROLLED 8
 
-typedef struct mbi_merge_call_f64 {
-  const merbit_view *csr;
-  const double *values, *x;
-  double alpha, beta, *y;
-  int shift;
-} mbi_merge_call_f64;
-
-typedef struct mbi_semiring_call_f64 {
-  const merbit_plan *plan;
-  const double *values, *x;
-  double alpha, beta, zero, *y;
-  int scales, vanishes, adds;
-  int shift;
-} mbi_semiring_call_f64;
-
-typedef void (*mbi_block_kernel_f64)(const merbit_view *bsr, const double *values,
-    int64_t step, const double *x, int64_t at, int64_t end, double *sums);
-
-typedef struct mbi_block_call_f64 {
-  const mbi_bsr *bsr;
-  const double *values;
-  int64_t step;
-  const double *x;
-  double alpha, beta, *y;
-  mbi_block_kernel_f64 kernel;
-  int64_t edge;
-  int tasks;
-} mbi_block_call_f64;
-
-typedef struct mbi_merge_call_f32 {
-  const merbit_view *csr;
-  const float *values, *x;
-  float alpha, beta, *y;
-  int shift;
-} mbi_merge_call_f32;
-
-typedef struct mbi_semiring_call_f32 {
-  const merbit_plan *plan;
-  const float *values, *x;
-  float alpha, beta, zero, *y;
-  int scales, vanishes, adds;
-  int shift;
-} mbi_semiring_call_f32;
-
-typedef void (*mbi_block_kernel_f32)(const merbit_view *bsr, const float *values,
-    int64_t step, const float *x, int64_t at, int64_t end, float *sums);
-
-typedef struct mbi_block_call_f32 {
-  const mbi_bsr *bsr;
-  const float *values;
-  int64_t step;
-  const float *x;
-  float alpha, beta, *y;
-  mbi_block_kernel_f32 kernel;
-  int64_t edge;
-  int tasks;
-} mbi_block_call_f32;
+#define MBI_EACH_3(SUFFIX_, C_) \
+typedef struct mbi_merge_call_##SUFFIX_ { \
+  const merbit_view *csr; \
+  const C_ *values, *x; \
+  C_ alpha, beta, *y; \
+  int shift; \
+} mbi_merge_call_##SUFFIX_; \
+typedef struct mbi_semiring_call_##SUFFIX_ { \
+  const merbit_plan *plan; \
+  const C_ *values, *x; \
+  C_ alpha, beta, zero, *y; \
+  int scales, vanishes, adds; \
+  int shift; \
+} mbi_semiring_call_##SUFFIX_; \
+typedef void (*mbi_block_kernel_##SUFFIX_)(const merbit_view *bsr, const C_ *values, \
+    int64_t step, const C_ *x, int64_t at, int64_t end, C_ *sums); \
+typedef struct mbi_block_call_##SUFFIX_ { \
+  const mbi_bsr *bsr; \
+  const C_ *values; \
+  int64_t step; \
+  const C_ *x; \
+  C_ alpha, beta, *y; \
+  mbi_block_kernel_##SUFFIX_ kernel; \
+  int64_t edge; \
+  int tasks; \
+} mbi_block_call_##SUFFIX_;
+MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
 
 #endif
 /* ==== >>spmv/stages/stages.h ============================================================== */
@@ -15903,7 +15790,7 @@ static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
-#define MBI_EACH_1(SUFFIX_, C_) \
+#define MBI_EACH_4(SUFFIX_, C_) \
 static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
   int64_t row; \
   for (row = begin; row < end; row++) { \
@@ -15927,7 +15814,7 @@ static void mbi_reference_typed_##SUFFIX_(const merbit_view *csr, const C_ *valu
     y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row]; \
   } \
 }
-MBI_EACH_1(f64, double) MBI_EACH_1(f32, float)
+MBI_EACH_4(f64, double) MBI_EACH_4(f32, float)
 static void mbi_reference_multiply(const merbit_view *csr, const void *values,
     const void *alpha, const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
@@ -16135,7 +16022,7 @@ static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ============================== */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
-#define MBI_EACH_2(SUFFIX_, C_) \
+#define MBI_EACH_5(SUFFIX_, C_) \
 static C_ mbi_merge_value_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, \
     int64_t begin, int64_t end) { \
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind; \
@@ -16303,7 +16190,7 @@ static void mbi_merge_typed_##SUFFIX_(merbit_context *context, const merbit_view
     mbi_path_run(context, &path, 0); \
   } \
 }
-MBI_EACH_2(f64, double) MBI_EACH_2(f32, float)
+MBI_EACH_5(f64, double) MBI_EACH_5(f32, float)
 static size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
   return mbi_path_bytes(tasks, mbi_type_size(type));
 }
@@ -16358,7 +16245,7 @@ static const mbi_cpu_method mbi_reference_method = {
     NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
-#define MBI_EACH_3(SUFFIX_, C_) \
+#define MBI_EACH_6(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { \
   return a + b; \
 } \
@@ -16366,7 +16253,7 @@ static C_ mbi_sum_multiply_##SUFFIX_(C_ a, C_ b) { \
   return a * b; \
 } \
 static const C_ mbi_sum_zero_##SUFFIX_ = 0;
-MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
+MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
 static float mbi_sum_take_f16(uint16_t value, int conjugates) {
   (void)conjugates;
   return mbi_f16_value(value);
@@ -16382,7 +16269,7 @@ static double mbi_sum_take_f32_f64(float value, int conjugates) {
   return (double)value;
 }
 
-#define MBI_EACH_4(SUFFIX_, C_) \
+#define MBI_EACH_7(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { \
   C_ sum; \
   sum.re = a.re + b.re; \
@@ -16400,8 +16287,8 @@ static C_ mbi_sum_take_##SUFFIX_(C_ value, int conjugates) { \
   value.im = conjugates ? -value.im : value.im; \
   return value; \
 }
-MBI_EACH_4(c64, mbi_c64) MBI_EACH_4(c128, mbi_c128)
-#define MBI_EACH_5(SUFFIX_, C_, SUM_, S_) \
+MBI_EACH_7(c64, mbi_c64) MBI_EACH_7(c128, mbi_c128)
+#define MBI_EACH_8(SUFFIX_, C_, SUM_, S_) \
 typedef struct mbi_mixed_call_##SUFFIX_ { \
   const merbit_view *csr; \
   const C_ *values; \
@@ -16463,9 +16350,9 @@ static void mbi_mixed_run_##SUFFIX_(const merbit_plan *plan, void *scratch, \
   call.adds = !mbi_scalar_zero(mbi_plan_accumulator(plan), beta); \
   mbi_path_run(plan->context, &path, mbi_scalar_zero(mbi_plan_accumulator(plan), alpha)); \
 }
-MBI_EACH_5(f16, uint16_t, f32, float) MBI_EACH_5(bf16, uint16_t, f32, float)
-MBI_EACH_5(f32_f64, float, f64, double) MBI_EACH_5(c64, mbi_c64, c64, mbi_c64)
-MBI_EACH_5(c128, mbi_c128, c128, mbi_c128)
+MBI_EACH_8(f16, uint16_t, f32, float) MBI_EACH_8(bf16, uint16_t, f32, float)
+MBI_EACH_8(f32_f64, float, f64, double) MBI_EACH_8(c64, mbi_c64, c64, mbi_c64)
+MBI_EACH_8(c128, mbi_c128, c128, mbi_c128)
 static size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, sizeof(mbi_c128));
 }
@@ -16494,7 +16381,7 @@ static const mbi_cpu_method mbi_mixed_method = {
     NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
-#define MBI_EACH_6(SUFFIX_, C_) \
+#define MBI_EACH_9(SUFFIX_, C_) \
 static C_ mbi_min_##SUFFIX_(C_ a, C_ b) { \
   return a < b || a != a ? a : b; \
 } \
@@ -16757,7 +16644,7 @@ static void mbi_semiring_typed_##SUFFIX_(const merbit_plan *plan, void *scratch,
   path = mbi_path_of(own, &call, &plan->csr, sequential ? 1 : plan->tasks, scratch); \
   mbi_path_run(plan->context, &path, call.vanishes); \
 }
-MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
+MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
 static size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, mbi_type_size(plan->type));
 }
@@ -17062,7 +16949,7 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 #define MBI_SORTED_SHORT 8
 #define MBI_SORTED_BATCH 16
 
-#define MBI_EACH_7(SUFFIX_, C_) \
+#define MBI_EACH_10(SUFFIX_, C_) \
 typedef struct mbi_sorted_call_##SUFFIX_ { \
   mbi_merge_call_##SUFFIX_ merge; \
   const mbi_sorted *sorted; \
@@ -17353,7 +17240,7 @@ static void mbi_sorted_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, C
     mbi_path_fix_up(&call.path); \
   } \
 }
-MBI_EACH_7(f64, double) MBI_EACH_7(f32, float)
+MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
 static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -17397,7 +17284,7 @@ static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
   return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
 }
 
-MBI_COLD static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
+static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa,
     const void *array, size_t size, mbi_page_mover move) {
   const int threads = plan->context->threads;
   int task, settled = 1;
@@ -17453,7 +17340,7 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
+static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
   if (numa->nodes < 2) {
@@ -17478,7 +17365,7 @@ MBI_COLD static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_numa_plan(merbit_plan *plan) {
+static merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
     return MERBIT_OK;
@@ -17490,7 +17377,7 @@ MBI_COLD static merbit_status mbi_numa_plan(merbit_plan *plan) {
   return mbi_numa_place(plan, &numa, mbi_numa_move);
 }
 
-MBI_COLD static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
   switch (plan->placed) {
   case MBI_PLACED_ONE_NODE:
@@ -17628,7 +17515,7 @@ MBI_COLD static int mbi_numa_describe(const merbit_plan *plan, char *text, size_
 MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
-#define MBI_EACH_8(SUFFIX_, C_) \
+#define MBI_EACH_11(SUFFIX_, C_) \
 static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, \
     const C_ *x, C_ *sums) { \
   int r, c; \
@@ -17761,7 +17648,7 @@ static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
     mbi_block_settle_##SUFFIX_(call, at, end, sums); \
   } \
 }
-MBI_EACH_8(f64, double) MBI_EACH_8(f32, float)
+MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ============================= */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
@@ -17794,7 +17681,7 @@ static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks,
       (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type));
 }
-#define MBI_EACH_9(SUFFIX_, C_) \
+#define MBI_EACH_12(SUFFIX_, C_) \
 static void mbi_block_commit_##SUFFIX_(const void *argument, int64_t block_row, \
     const void *from) { \
   const mbi_block_call_##SUFFIX_ *call = (const mbi_block_call_##SUFFIX_ *)argument; \
@@ -17850,7 +17737,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
   mbi_scale_##SUFFIX_(mbi_share(rows, call->tasks, task), \
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y); \
 }
-MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
+MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
@@ -17883,7 +17770,7 @@ static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
 }
 
 #define MBI_BLOCK_STUDY(suffix)
-#define MBI_EACH_10(SUFFIX_, C_) \
+#define MBI_EACH_13(SUFFIX_, C_) \
 static void mbi_block_describe_##SUFFIX_(const merbit_plan *plan, const C_ *ones, \
     mbi_block_call_##SUFFIX_ *call) { \
   const merbit_view *bsr = &plan->bsr.view; \
@@ -17912,7 +17799,7 @@ static void mbi_blocks_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
   MBI_BLOCK_STUDY(SUFFIX_) \
   mbi_block_chunks_##SUFFIX_(plan, scratch, call, plan->blocks.chunk_index, plan->blocks.chunk_row); \
 }
-MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
+MBI_EACH_13(f64, double) MBI_EACH_13(f32, float)
 
 static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -17981,7 +17868,7 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
 
 #define MBI_MANY_ROWS 64
 
-#define MBI_EACH_11(SUFFIX_, C_) \
+#define MBI_EACH_14(SUFFIX_, C_) \
 typedef struct mbi_many_call_##SUFFIX_ { \
   const merbit_view *csr; \
   const C_ *values, *x; \
@@ -18265,7 +18152,7 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
   call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0; \
   mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
-MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
+MBI_EACH_14(f64, double) MBI_EACH_14(f32, float)
 static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
 }
@@ -18421,14 +18308,13 @@ static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fr
 }
 
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
-MBI_COLD static int64_t mbi_arrays_blocks(int64_t count) {
+static int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context,
-    merbit_index_type offset_type, merbit_index_type index_type, int base,
-    mbi_program *program) {
+static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
+    merbit_index_type index_type, int base, mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
@@ -18439,11 +18325,11 @@ MBI_COLD static merbit_status mbi_arrays_program(merbit_context *context,
   return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
-MBI_COLD static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
+static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-MBI_COLD static uint64_t mbi_nonempty_bytes(int64_t rows) {
+static uint64_t mbi_nonempty_bytes(int64_t rows) {
   return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
@@ -18501,7 +18387,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
+static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
   MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
@@ -18568,7 +18454,7 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   return status;
 }
 
-MBI_COLD static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
@@ -18581,7 +18467,7 @@ MBI_COLD static merbit_status mbi_device_csr_create(merbit_plan *plan, const mer
       : mbi_device_csr_upload(plan, view, csr);
 }
 
-MBI_COLD static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
+static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
   if (csr->owns_row_ptr) {
     mbi_plan_release(plan, csr->row_ptr);
   }
@@ -18595,12 +18481,12 @@ MBI_COLD static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *c
   mbi_plan_release(plan, csr->scratch);
 }
 
-MBI_COLD static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
+static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
       mbi_value_bytes_once(plan);
 }
 
-MBI_COLD static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *sums = mbi_type_device(mbi_plan_accumulator(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE  ? "float"
@@ -18631,7 +18517,7 @@ MBI_COLD static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pr
 #define MBI_NONEMPTY_COLUMN_SAMPLES (8u << 20)
 #define MBI_NONEMPTY_SMALL (16u << 20)
 
-MBI_COLD static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   if (nonempty->column_bytes > MBI_NONEMPTY_SMALL) {
     mbi_plan_release(plan, nonempty->column_counts);
     nonempty->column_counts = 0;
@@ -18645,7 +18531,7 @@ MBI_COLD static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *n
   mbi_program_destroy(plan->context, &nonempty->program);
 }
 
-MBI_COLD static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
+static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
   mbi_nonempty_finish(plan, nonempty);
   mbi_plan_release(plan, nonempty->column_counts);
   mbi_plan_release(plan, nonempty->counts);
@@ -18708,11 +18594,11 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_nonempty_equal(const merbit_plan *plan) {
+static int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_sample(merbit_context *context,
+static merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr narrow;
   uint64_t nnz = csr->nnz;
@@ -18790,7 +18676,7 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
 
-MBI_COLD static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
+static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
     uint64_t sampled, uint64_t capacity) {
   uint64_t hubs = 0, cold = 0;
   uint32_t n;
@@ -18805,7 +18691,7 @@ MBI_COLD static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const u
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
+static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   merbit_status status;
@@ -18844,7 +18730,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   return mbi_device_download(context, against, answer, 2 * sizeof *against);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
+static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
@@ -18867,7 +18753,7 @@ MBI_COLD static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
+static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
@@ -18886,15 +18772,15 @@ MBI_COLD static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *has
   return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
-MBI_COLD static int mbi_nonempty_fit(const merbit_plan *plan) {
+static int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-MBI_COLD static merbit_status mbi_nonempty_need(merbit_plan *plan) {
+static merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
-MBI_COLD static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -18979,7 +18865,7 @@ typedef struct mbi_traffic {
 
 #endif
 
-MBI_COLD static int mbi_choose_small(const merbit_plan *plan) {
+static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
@@ -18988,12 +18874,12 @@ MBI_COLD static int mbi_choose_small(const merbit_plan *plan) {
 
 #define MBI_WALK_LEAST 6e-6
 
-MBI_COLD static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
+static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
   return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
 }
 
-MBI_COLD static double mbi_choose_gather(double bytes) {
+static double mbi_choose_gather(double bytes) {
   static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
   static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
   int i = 0;
@@ -19007,11 +18893,11 @@ MBI_COLD static double mbi_choose_gather(double bytes) {
       (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-MBI_COLD static double mbi_choose_longer(double seconds, double walk) {
+static double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }
 
-MBI_COLD static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
   mbi_traffic t;
   t.size = (double)mbi_type_size(plan->type);
   t.nnz = (double)plan->device.nnz;
@@ -19539,7 +19425,7 @@ static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
       : 2 * mbi_merbit_of(plan)->blocks * mbi_type_size(plan->type);
 }
 
-MBI_COLD static merbit_status mbi_merbit_create(merbit_plan *plan) {
+static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t coordinates, descriptors;
@@ -19560,7 +19446,7 @@ MBI_COLD static merbit_status mbi_merbit_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_merbit_destroy(merbit_plan *plan) {
+static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_merbit_of(plan)->tile_x);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -19621,7 +19507,7 @@ static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
       m->threads, mbi_merbit_product_shared(m, plan->type), stream, &arguments);
 }
 
-MBI_COLD static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   info->sigma = m->sigma;
   info->omega = m->omega;
@@ -19630,7 +19516,7 @@ MBI_COLD static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *
   info->tiles = (int64_t)m->tiles;
 }
 
-MBI_COLD static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merbit *m = mbi_merbit_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
@@ -19950,7 +19836,7 @@ static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
@@ -19980,7 +19866,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
       MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_scan_create(merbit_plan *plan) {
+static merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
@@ -19989,7 +19875,7 @@ MBI_COLD static merbit_status mbi_scan_create(merbit_plan *plan) {
   return mbi_scan_of(plan)->whole ? mbi_scan_cut(plan) : MERBIT_OK;
 }
 
-MBI_COLD static void mbi_scan_destroy(merbit_plan *plan) {
+static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_scan_of(plan)->row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
@@ -20102,13 +19988,13 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-MBI_COLD static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   info->block_threads = s->threads;
   info->tiles = (int64_t)s->tiles;
 }
 
-MBI_COLD static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   return snprintf(text, size,
       "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
@@ -20116,7 +20002,7 @@ MBI_COLD static int mbi_scan_describe(const merbit_plan *plan, char *text, size_
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-MBI_COLD static double mbi_scan_cost(const merbit_plan *plan) {
+static double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = t.vectors + t.stream + t.gathers;
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
@@ -20263,7 +20149,7 @@ static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) 
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
 }
 
-MBI_COLD static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_merge_size(plan));
@@ -20279,7 +20165,7 @@ MBI_COLD static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
 }
 
-MBI_COLD static void mbi_merge_path_destroy(merbit_plan *plan) {
+static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -20348,13 +20234,13 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
       &fixup_arguments, mbi_plan_start(plan, 1));
 }
 
-MBI_COLD static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   info->block_threads = p->threads;
   info->tiles = (int64_t)p->chunks;
 }
 
-MBI_COLD static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
   return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
@@ -20456,7 +20342,7 @@ static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
 }
 
-MBI_COLD static merbit_status mbi_rows_create(merbit_plan *plan) {
+static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   mbi_preamble preamble;
   MBI_TRY(mbi_rows_size(plan));
@@ -20469,7 +20355,7 @@ MBI_COLD static merbit_status mbi_rows_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_rows_destroy(merbit_plan *plan) {
+static void mbi_rows_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -20499,11 +20385,11 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_value_shared(plan), stream, &arguments);
 }
 
-MBI_COLD static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_rows_of(plan)->threads;
 }
 
-MBI_COLD static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_rows *r = mbi_rows_of(plan);
   return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
@@ -20514,7 +20400,7 @@ static int mbi_rows_gather(const merbit_plan *plan) {
       plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
 }
 
-MBI_COLD static double mbi_rows_cost(const merbit_plan *plan) {
+static double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
@@ -20742,7 +20628,7 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
       (unsigned)(MBI_SLICED_BUILD_THREADS * sizeof(uint32_t)), NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_sliced_create(merbit_plan *plan) {
+static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   const uint64_t values = mbi_value_bytes(plan);
   MBI_TRY(mbi_nonempty_need(plan));
@@ -20768,7 +20654,7 @@ MBI_COLD static merbit_status mbi_sliced_create(merbit_plan *plan) {
   return mbi_sliced_fill(plan);
 }
 
-MBI_COLD static void mbi_sliced_destroy(merbit_plan *plan) {
+static void mbi_sliced_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_sliced_of(plan)->length);
   mbi_plan_release(plan, mbi_sliced_of(plan)->columns);
   mbi_program_destroy(plan->context, &plan->program);
@@ -20799,12 +20685,12 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
       s->threads, mbi_value_shared(plan), stream, &arguments);
 }
 
-MBI_COLD static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_sliced_of(plan)->threads;
   info->tiles = (int64_t)mbi_sliced_of(plan)->slices;
 }
 
-MBI_COLD static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_sliced *s = mbi_sliced_of(plan);
   const double slots = s->slots > 0 ? (double)s->slots : 1.0;
   return snprintf(text, size,
@@ -20819,7 +20705,7 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
 }
 
-MBI_COLD static double mbi_sliced_cost(const merbit_plan *plan) {
+static double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
     return HUGE_VAL;
@@ -21163,7 +21049,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   return mbi_binned_fill(plan, 0);
 }
 
-MBI_COLD static merbit_status mbi_binned_create(merbit_plan *plan) {
+static merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   MBI_TRY(mbi_scan_nonempty(plan));
@@ -21181,7 +21067,7 @@ MBI_COLD static merbit_status mbi_binned_create(merbit_plan *plan) {
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups));
 }
 
-MBI_COLD static void mbi_binned_destroy(merbit_plan *plan) {
+static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_plan_release(plan, b->runs);
   mbi_plan_release(plan, b->part_start);
@@ -21241,12 +21127,12 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
       overlaps ? mbi_plan_start(plan, 1) : MBI_LAUNCH_PLAIN);
 }
 
-MBI_COLD static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_scan_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-MBI_COLD static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_binned *b = mbi_binned_of(plan);
   const uint64_t slots = b->groups * mbi_binned_group(plan);
   return snprintf(text, size,
@@ -21257,7 +21143,7 @@ MBI_COLD static int mbi_binned_describe(const merbit_plan *plan, char *text, siz
       mbi_scan_of(plan)->threads);
 }
 
-MBI_COLD static double mbi_binned_cost(const merbit_plan *plan) {
+static double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
 }
@@ -21633,7 +21519,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_bsr_create(merbit_plan *plan) {
+static merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
@@ -21651,7 +21537,7 @@ MBI_COLD static merbit_status mbi_bsr_create(merbit_plan *plan) {
       : mbi_device_synchronize(plan->context, NULL);
 }
 
-MBI_COLD static void mbi_bsr_destroy(merbit_plan *plan) {
+static void mbi_bsr_destroy(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_plan_release(plan, t->row_ends);
   mbi_plan_release(plan, t->slot_row);
@@ -21716,12 +21602,12 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
   return mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream);
 }
 
-MBI_COLD static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_bsr_tiles_of(plan)->threads;
   info->tiles = (int64_t)mbi_bsr_tiles_of(plan)->tiles;
 }
 
-MBI_COLD static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
   return snprintf(text, size,
@@ -22501,7 +22387,7 @@ static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_cb_create(merbit_plan *plan) {
+static merbit_status mbi_cb_create(merbit_plan *plan) {
   mbi_cb_format format;
   merbit_status status = mbi_cb_encode(plan, &format);
   if (status == MERBIT_OK && plan->device.rows > 0) {
@@ -22525,7 +22411,7 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static void mbi_cb_destroy(merbit_plan *plan) {
+static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_plan_release(plan, cb->words);
   mbi_plan_release(plan, cb->first);
@@ -22583,12 +22469,12 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
       : MERBIT_OK;
 }
 
-MBI_COLD static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_cb_of(plan)->threads;
   info->tiles = (int64_t)mbi_cb_of(plan)->block_count;
 }
 
-MBI_COLD static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_cb *cb = mbi_cb_of(plan);
   const double csr = (double)(mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
@@ -22756,7 +22642,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_hubs_create(merbit_plan *plan) {
+static merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
@@ -22782,7 +22668,7 @@ MBI_COLD static merbit_status mbi_hubs_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_hubs_destroy(merbit_plan *plan) {
+static void mbi_hubs_destroy(merbit_plan *plan) {
   mbi_plan_release(plan, mbi_hubs_of(plan)->codes);
   mbi_scan_destroy(plan);
 }
@@ -22819,7 +22705,7 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
       mbi_plan_start(plan, s->blocks > 0));
 }
 
-MBI_COLD static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
       " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
       mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
@@ -22827,7 +22713,7 @@ MBI_COLD static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_
       mbi_scan_of(plan)->threads);
 }
 
-MBI_COLD static double mbi_hubs_cost(const merbit_plan *plan) {
+static double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
       ? t.vectors + t.stream +
@@ -23114,7 +23000,7 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_many_create(merbit_plan *plan) {
+static merbit_status mbi_many_create(merbit_plan *plan) {
   const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_many_size(plan));
@@ -23300,12 +23186,12 @@ static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
   return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
-MBI_COLD static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
+static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->block_threads = mbi_many_of(plan)->threads;
   info->tiles = (int64_t)mbi_scan_of(plan)->tiles;
 }
 
-MBI_COLD static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
+static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = mbi_many_of(plan);
   const mbi_scan_schedule *s = mbi_scan_of(plan);
   if (m->staged > 0) {
@@ -23384,16 +23270,16 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
 }
 
 /* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
-MBI_COLD static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
+static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
   return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-MBI_COLD static int mbi_choose_full(const merbit_plan *plan) {
+static int mbi_choose_full(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
       plan->device.values != 0;
 }
 
-MBI_COLD static double mbi_extracted_cost(const merbit_plan *plan) {
+static double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
   if (!mbi_choose_full(plan)) {
@@ -23404,14 +23290,14 @@ MBI_COLD static double mbi_extracted_cost(const merbit_plan *plan) {
       t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
 }
 
-MBI_COLD static void mbi_extracted_enter(merbit_plan *plan) {
+static void mbi_extracted_enter(merbit_plan *plan) {
   plan->extracted.csr = plan->device;
   plan->extracted.nonempty = plan->nonempty;
   memset(&plan->nonempty, 0, sizeof plan->nonempty);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-MBI_COLD static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
+static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
     uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
@@ -23482,7 +23368,7 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
       (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-MBI_COLD static merbit_status mbi_extracted_refill(merbit_plan *plan,
+static merbit_status mbi_extracted_refill(merbit_plan *plan,
     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
@@ -23502,11 +23388,11 @@ MBI_COLD static merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-MBI_COLD static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
-MBI_COLD static void mbi_extracted_let_go(merbit_plan *plan) {
+static void mbi_extracted_let_go(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
     mbi_plan_release(plan, csr->col_ind);
@@ -23524,7 +23410,7 @@ MBI_COLD static void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-MBI_COLD static merbit_status mbi_extracted_create(merbit_plan *plan) {
+static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -23535,7 +23421,7 @@ MBI_COLD static merbit_status mbi_extracted_create(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-MBI_COLD static void mbi_extracted_destroy(merbit_plan *plan) {
+static void mbi_extracted_destroy(merbit_plan *plan) {
   mbi_extracted *full = &plan->extracted;
   if (full->csr.rows == 0) {
     return;
@@ -23557,7 +23443,7 @@ enum {
   MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL,
   MBI_EXTRACT_KERNELS };
 
-MBI_COLD static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
     mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
@@ -23730,7 +23616,7 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
 
-MBI_COLD static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+static merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -23793,7 +23679,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
+static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
@@ -23836,7 +23722,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-MBI_COLD static merbit_status mbi_extract_create(merbit_plan *plan) {
+static merbit_status mbi_extract_create(merbit_plan *plan) {
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -23856,13 +23742,13 @@ MBI_COLD static merbit_status mbi_extract_create(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
-MBI_COLD static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
+static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
   return mbi_plan_has_blocks(plan)                ? mbi_bsr_create(plan)
       : plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
       : mbi_extracted_create(plan);
 }
 
-MBI_COLD static void mbi_bsr_method_destroy(merbit_plan *plan) {
+static void mbi_bsr_method_destroy(merbit_plan *plan) {
   if (plan->extracted.csr.rows > 0) {
     mbi_extracted_destroy(plan);
   } else {
@@ -23939,7 +23825,7 @@ static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-#define MBI_EACH_12(SUFFIX_, C_) \
+#define MBI_EACH_15(SUFFIX_, C_) \
 typedef struct mbi_symmetric_call_##SUFFIX_ { \
   const merbit_plan *plan; \
   const C_ *x; \
@@ -24063,7 +23949,7 @@ static void mbi_symmetric_typed_##SUFFIX_(const merbit_plan *plan, C_ *scratch, 
     mbi_parallel(plan->context, plan->tasks, mbi_symmetric_finish_##SUFFIX_, &call); \
   } \
 }
-MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
+MBI_EACH_15(f64, double) MBI_EACH_15(f32, float)
 static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -24107,11 +23993,11 @@ static const mbi_method mbi_methods[] = {
      MBI_TAKES_REORDERING, NULL, &mbi_symmetric_method},
 };
 
-MBI_COLD static const mbi_method *mbi_method_row(size_t i) {
+static const mbi_method *mbi_method_row(size_t i) {
   return i < sizeof mbi_methods / sizeof *mbi_methods ? &mbi_methods[i] : NULL;
 }
 
-MBI_COLD static const mbi_method *mbi_method_find(merbit_method number) {
+static const mbi_method *mbi_method_find(merbit_method number) {
   size_t i = 0;
   while (mbi_method_row(i) != NULL && mbi_method_row(i)->number != number) {
     i++;
@@ -24119,35 +24005,35 @@ MBI_COLD static const mbi_method *mbi_method_find(merbit_method number) {
   return mbi_method_row(i);
 }
 
-MBI_COLD static int mbi_method_known(merbit_method method) {
+static int mbi_method_known(merbit_method method) {
   return mbi_method_find(method) != NULL;
 }
 
-MBI_COLD static int mbi_method_runs(merbit_method method, int cuda) {
+static int mbi_method_runs(merbit_method method, int cuda) {
   const mbi_method *row = mbi_method_find(method);
   return method == MERBIT_METHOD_AUTO ||
       (row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
 }
 
-MBI_COLD static const char *mbi_method_name(merbit_method method) {
+static const char *mbi_method_name(merbit_method method) {
   return mbi_method_find(method)->name;
 }
 
-MBI_COLD static const char *mbi_method_identifier(merbit_method method) {
+static const char *mbi_method_identifier(merbit_method method) {
   return mbi_method_find(method)->identifier;
 }
 
-MBI_COLD static void mbi_method_take(merbit_plan *plan, merbit_method method) {
+static void mbi_method_take(merbit_plan *plan, merbit_method method) {
   plan->method = method;
   plan->row = mbi_method_find(method);
 }
 
-MBI_COLD static void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
+static void mbi_method_take_cuda(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cuda = plan->row->cuda;
 }
 
-MBI_COLD static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
+static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
   mbi_method_take(plan, method);
   plan->cpu = mbi_plan_vectors(plan) > 1    ? &mbi_many_cpu_method
       : mbi_plan_has_semiring(plan) ? &mbi_semiring_method
@@ -24155,7 +24041,7 @@ MBI_COLD static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method
 }
 
 /* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
-MBI_COLD static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
     int whole, double seconds) {
   int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
   for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
@@ -24186,7 +24072,7 @@ static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates)
   return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
 }
 
-MBI_COLD static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
   size_t i;
@@ -24299,8 +24185,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   return MERBIT_OK;
 }
 
-MBI_COLD static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found,
-    size_t size) {
+static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
   const mbi_method *row = mbi_method_find((merbit_method)found->method);
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' && row != NULL &&
       row->cuda != NULL && row->cuda->cost != NULL &&
@@ -24324,7 +24209,7 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
   return valid;
 }
 
-MBI_COLD static void mbi_measure_answer(const mbi_candidate *candidates, int count,
+static void mbi_measure_answer(const mbi_candidate *candidates, int count,
     mbi_measured *answer) {
   size_t length;
   int best = 0, i;
@@ -24343,7 +24228,7 @@ MBI_COLD static void mbi_measure_answer(const mbi_candidate *candidates, int cou
   }
 }
 
-MBI_COLD static merbit_status mbi_measure(merbit_plan *plan) {
+static merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
   char *key = NULL;
@@ -24404,7 +24289,7 @@ static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
 
-MBI_COLD static int mbi_choose_unseen(const merbit_plan *plan) {
+static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
 }
@@ -24435,7 +24320,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
   return method;
 }
 
-MBI_COLD static merbit_method mbi_choose_method(merbit_plan *plan) {
+static merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
@@ -24457,7 +24342,7 @@ MBI_COLD static merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-MBI_COLD static merbit_status mbi_choose_semiring(merbit_plan *plan) {
+static merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
@@ -24510,13 +24395,13 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static int mbi_choose_by_measuring(const merbit_plan *plan) {
+static int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
       desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-MBI_COLD static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
@@ -24536,7 +24421,7 @@ MBI_COLD static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *form
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_values(merbit_plan *plan) {
+static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
@@ -24565,7 +24450,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_choose_auto(merbit_plan *plan) {
+static merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -24591,7 +24476,7 @@ MBI_COLD static merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_choose(merbit_plan *plan) {
+static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
@@ -25097,7 +24982,7 @@ static void mbi_transpose_release(merbit_plan *plan, mbi_transposing *t) {
   mbi_program_destroy(plan->context, &t->program);
 }
 
-MBI_COLD static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
+static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
       t->from->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
@@ -25211,7 +25096,7 @@ static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   return mbi_device_synchronize(context, NULL);
 }
 
-MBI_COLD static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
+static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;
   merbit_status status;
@@ -25234,7 +25119,7 @@ MBI_COLD static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_de
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-MBI_COLD static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -25312,7 +25197,7 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
       (plan->given.memory == MERBIT_MEMORY_DEVICE || plan->given.index_type == MERBIT_INDEX_32);
 }
 
-MBI_COLD static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
       plan->given.memory != MERBIT_MEMORY_DEVICE &&
       plan->symmetric.view.memory != MERBIT_MEMORY_DEVICE &&
@@ -25322,7 +25207,7 @@ MBI_COLD static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_statu
       status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-MBI_COLD static merbit_status mbi_transpose_make(merbit_plan *plan) {
+static merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -25354,7 +25239,7 @@ MBI_COLD static merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;
   }
@@ -25896,7 +25781,7 @@ static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
       knobs != NULL ? "use plan_desc.tuning with its names: " : "leave it 0", list);
 }
 
-MBI_COLD static merbit_status mbi_tuning_take(merbit_plan *plan) {
+static merbit_status mbi_tuning_take(merbit_plan *plan) {
   const char *tuning = plan->desc.tuning, *at = tuning;
   const char *knobs = mbi_tuning_knobs(plan);
   unsigned seen = 0;
@@ -25966,8 +25851,7 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_side mbi_plan_side(const merbit_context *context,
-    const merbit_plan_desc *desc) {
+static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
@@ -26078,7 +25962,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_context_unref(context);
 }
 
-MBI_COLD static void mbi_plan_unref(merbit_plan *plan) {
+static void mbi_plan_unref(merbit_plan *plan) {
   int64_t left;
   mbi_mutex_lock(&plan->context->lock);
   left = --plan->references;
@@ -26187,7 +26071,7 @@ static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-MBI_COLD static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
@@ -26234,7 +26118,7 @@ MBI_COLD static merbit_status mbi_plan_create(merbit_context *context, const mer
   return MERBIT_OK;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
+MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, merbit_plan **plan) {
   if (plan != NULL) {
     *plan = NULL;
@@ -26249,13 +26133,13 @@ MBI_COLD MERBIT_API merbit_status merbit_plan_create(merbit_context *context, co
   return mbi_plan_create(context, view, desc, NULL, plan);
 }
 
-MBI_COLD MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
+MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   if (plan != NULL) {
     mbi_plan_unref(plan);
   }
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
+MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     merbit_workspace **workspace) {
   merbit_status status;
   if (workspace != NULL) {
@@ -26281,7 +26165,7 @@ MBI_COLD MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
   return MERBIT_OK;
 }
 
-MBI_COLD MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
+MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
   if (workspace != NULL) {
     merbit_plan *plan = workspace->plan;
     mbi_workspace_free(workspace);
@@ -26342,7 +26226,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
       (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
+MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
   if (plan == NULL || info == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -26410,7 +26294,7 @@ static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t siz
       e->given.vectors == 1 ? "" : "s", e->given.scalars, e->given.scalars == 1 ? "" : "s");
 }
 
-MBI_COLD MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
+MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
   if (plan == NULL) {
@@ -29383,7 +29267,7 @@ static const mbi_solve_method mbi_gmres_method = {
     mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
 /* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
-MBI_COLD static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &mbi_cg_method;
@@ -30208,7 +30092,7 @@ typedef struct mbk_setup_invert_arguments {
 #define MBI_SETUP_RESIDENT 2
 #define MBI_STREAM_ALONE 1
 
-MBI_COLD static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
+static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
       view->format == MERBIT_CSR && !mbi_view_is_triangle(view);
 }
@@ -30221,7 +30105,7 @@ static int mbi_setup_lanes(const merbit_view *view) {
   return lanes;
 }
 
-MBI_COLD static void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
+static void mbi_setup_preamble(const merbit_view *view, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
       mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
@@ -30321,7 +30205,7 @@ static merbit_status mbi_setup_wait(merbit_solver *solver) {
   return status;
 }
 
-MBI_COLD static void mbi_setup_release(merbit_solver *solver) {
+static void mbi_setup_release(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
   if (gpu->stream != NULL) {
@@ -30332,7 +30216,7 @@ MBI_COLD static void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-MBI_COLD static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
+static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30346,7 +30230,7 @@ MBI_COLD static merbit_status mbi_setup_begin(merbit_solver *solver, const merbi
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-MBI_COLD static merbit_status mbi_setup_end(merbit_solver *solver) {
+static merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30370,7 +30254,7 @@ MBI_COLD static merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-MBI_COLD static merbit_status mbi_setup_when_checked(void *maker) {
+static merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
@@ -30392,7 +30276,7 @@ static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *
   return status;
 }
 
-MBI_COLD static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
+static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   merbit_matrix *copy;
   merbit_view csr;
@@ -30411,7 +30295,7 @@ MBI_COLD static merbit_status mbi_solver_setup(merbit_solver *solver, const merb
   return status;
 }
 
-MBI_COLD static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
     merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
@@ -30435,7 +30319,7 @@ MBI_COLD static merbit_status mbi_setup_move_values(merbit_solver *solver, merbi
   return MERBIT_OK;
 }
 
-MBI_COLD static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
+static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
     void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
@@ -30618,11 +30502,11 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-MBI_COLD static merbit_status mbi_solver_enter(merbit_solver *solver) {
+static merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
-MBI_COLD static void mbi_solver_leave(merbit_solver *solver) {
+static void mbi_solver_leave(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
     mbi_device_leave(solver->context);
   }
@@ -30692,7 +30576,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-MBI_COLD static merbit_status mbi_solver_build(merbit_solver *solver) {
+static merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
@@ -30723,14 +30607,14 @@ MBI_COLD static merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-MBI_COLD static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
+static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
     const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
   return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
       values * (int64_t)mbi_type_size(solver->type) : 0;
 }
 
-MBI_COLD static void mbi_solver_free(merbit_solver *solver) {
+static void mbi_solver_free(merbit_solver *solver) {
   merbit_context *context = solver->context;
   mbi_solver_release_parts(solver);
   mbi_release(context, solver->scaled);
@@ -30811,12 +30695,12 @@ static merbit_status mbi_solver_create(merbit_context *context, const merbit_vie
   return MERBIT_OK;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
     const merbit_solver_desc *desc, merbit_solver **solver) {
   return mbi_solver_create(context, view, desc, 0, solver);
 }
 
-MBI_COLD MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
   if (solver != NULL) {
     mbi_solver_free(solver);
   }
@@ -30851,7 +30735,7 @@ static merbit_status mbi_solver_set_values(merbit_solver *solver, const void *va
   return status;
 }
 
-MBI_COLD MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
     merbit_memory memory) {
   const void *scaled = NULL;
   char reason[2];
@@ -31573,7 +31457,7 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
     const void *ranks) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_header(context, graph));
@@ -31668,7 +31552,7 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   return MERBIT_OK;
 }
 
-MBI_COLD static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
   return run->desc.side != MERBIT_SIDE_AUTO     ? run->desc.side
       : mbi_method_runs(run->desc.method, 1) ? run->context->side : MERBIT_SIDE_CPU;
 }
@@ -31678,7 +31562,7 @@ static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-MBI_COLD static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
   if (run->desc.unweighted) {
@@ -31700,7 +31584,7 @@ MBI_COLD static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbi
   return mbi_pagerank_distribute(run);
 }
 
-MBI_COLD static int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
+static int mbi_pagerank_calls(const merbit_pagerank_desc *desc, merbit_side side) {
   const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
   const double worst = ceil(log(desc->tolerance / 2) / log(desc->damping));
   const double calls = side == MERBIT_SIDE_CUDA ? ceil(worst / 6) : worst;
@@ -31722,12 +31606,12 @@ static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epil
   epilogue->scalars = 4;
 }
 
-MBI_COLD static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-MBI_COLD static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
+static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr space) {
   const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
   mbi_pagerank_gpu *gpu = &run->gpu;
   uint64_t used = 0;
@@ -31746,7 +31630,7 @@ MBI_COLD static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_de
   return used;
 }
 
-MBI_COLD static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -31772,7 +31656,7 @@ MBI_COLD static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side s
   return mbi_plan_create(run->context, &run->links, &desc, &making, &run->plan);
 }
 
-MBI_COLD static void mbi_pagerank_start(mbi_pagerank *run) {
+static void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_solve_state *state = &run->memory.state;
   state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
   state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
@@ -32018,384 +31902,150 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-static void mbi_pagerank_begin_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *weights = (const double *)run->weights.totals;
-  const double even = (double)(1 / (double)run->n);
-  double *z = (double *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double dangling = 0, mass = 0;
-  for (; i < end; i++) {
-    const double rank = run->desc.start != NULL ? z[i] : even;
-    z[i] = (double)((double)rank / fabs((double)weights[i]));
-    dangling += weights[i] < 0 ? 1 : 0;
-    mass += weights[i] < 0 ? (double)z[i] : 0;
-  }
-  mbi_pagerank_note(run, chunk, dangling, mass);
+#define MBI_EACH_16(SUFFIX_, C_) \
+static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  const C_ even = (C_)(1 / (double)run->n); \
+  C_ *z = (C_ *)run->ranks; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double dangling = 0, mass = 0; \
+  for (; i < end; i++) { \
+    const C_ rank = run->desc.start != NULL ? z[i] : even; \
+    z[i] = (C_)((double)rank / fabs((double)weights[i])); \
+    dangling += weights[i] < 0 ? 1 : 0; \
+    mass += weights[i] < 0 ? (double)z[i] : 0; \
+  } \
+  mbi_pagerank_note(run, chunk, dangling, mass); \
+} \
+static void mbi_pagerank_uniform_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *y = (const C_ *)run->y; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  C_ *z = (C_ *)run->ranks; \
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+  for (; i + 4 <= end; i += 4) { \
+    int lane; \
+    for (lane = 0; lane < 4; lane++) { \
+      const double weight = fabs((double)weights[i + lane]); \
+      const double share = base; \
+      const double rank = damping * (double)y[i + lane] + share; \
+      const C_ last = z[i + lane]; \
+      const C_ next = (C_)(rank / weight); \
+      change[lane] += fabs(rank - (double)last * weight); \
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+      z[i + lane] = next; \
+    } \
+  } \
+  for (; i < end; i++) { \
+      const double weight = fabs((double)weights[i + 0]); \
+      const double share = base; \
+      const double rank = damping * (double)y[i + 0] + share; \
+      const C_ last = z[i + 0]; \
+      const C_ next = (C_)(rank / weight); \
+      change[0] += fabs(rank - (double)last * weight); \
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); \
+      z[i + 0] = next; \
+  } \
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
+      (mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
+} \
+static void mbi_pagerank_personal_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *y = (const C_ *)run->y; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  const C_ *teleport = (const C_ *)run->teleport; \
+  C_ *z = (C_ *)run->ranks; \
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+  for (; i + 4 <= end; i += 4) { \
+    int lane; \
+    for (lane = 0; lane < 4; lane++) { \
+      const double weight = fabs((double)weights[i + lane]); \
+      const double share = base * (double)teleport[i + lane]; \
+      const double rank = damping * (double)y[i + lane] + share; \
+      const C_ last = z[i + lane]; \
+      const C_ next = (C_)(rank / weight); \
+      change[lane] += fabs(rank - (double)last * weight); \
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+      z[i + lane] = next; \
+    } \
+  } \
+  for (; i < end; i++) { \
+      const double weight = fabs((double)weights[i + 0]); \
+      const double share = base * (double)teleport[i + 0]; \
+      const double rank = damping * (double)y[i + 0] + share; \
+      const C_ last = z[i + 0]; \
+      const C_ next = (C_)(rank / weight); \
+      change[0] += fabs(rank - (double)last * weight); \
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); \
+      z[i + 0] = next; \
+  } \
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
+      (mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
+} \
+static void mbi_pagerank_relaxed_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *y = (const C_ *)run->y; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  const C_ *teleport = (const C_ *)run->teleport; \
+  C_ *z = (C_ *)run->ranks; \
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+  C_ *before = (C_ *)run->past; \
+  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX]; \
+  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST]; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+  for (; i + 4 <= end; i += 4) { \
+    int lane; \
+    for (lane = 0; lane < 4; lane++) { \
+      const double weight = fabs((double)weights[i + lane]); \
+      const double share = teleport == NULL ? base : base * (double)teleport[i + lane]; \
+      const double rank = damping * (double)y[i + lane] + share; \
+      const C_ last = z[i + lane]; \
+      const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + lane]); \
+      change[lane] += fabs(rank - (double)last * weight); \
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+      before[i + lane] = last; \
+      z[i + lane] = next; \
+    } \
+  } \
+  for (; i < end; i++) { \
+      const double weight = fabs((double)weights[i + 0]); \
+      const double share = teleport == NULL ? base : base * (double)teleport[i + 0]; \
+      const double rank = damping * (double)y[i + 0] + share; \
+      const C_ last = z[i + 0]; \
+      const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + 0]); \
+      change[0] += fabs(rank - (double)last * weight); \
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); \
+      before[i + 0] = last; \
+      z[i + 0] = next; \
+  } \
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
+      (mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
+} \
+static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  C_ *z = (C_ *)run->ranks; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  for (; i < end; i++) { \
+    const C_ rank = weights[i] < 0 ? z[i] : z[i] * weights[i]; \
+    z[i] = rank < 0 ? 0 : rank; \
+  } \
 }
-
-static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  double *before = (double *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  const double *teleport = (const double *)run->teleport;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  const double *teleport = (const double *)run->teleport;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  double *before = (double *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_end_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *weights = (const double *)run->weights.totals;
-  double *z = (double *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  for (; i < end; i++) {
-    const double rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
-    z[i] = rank < 0 ? 0 : rank;
-  }
-}
-
-static void mbi_pagerank_begin_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *weights = (const float *)run->weights.totals;
-  const float even = (float)(1 / (double)run->n);
-  float *z = (float *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double dangling = 0, mass = 0;
-  for (; i < end; i++) {
-    const float rank = run->desc.start != NULL ? z[i] : even;
-    z[i] = (float)((double)rank / fabs((double)weights[i]));
-    dangling += weights[i] < 0 ? 1 : 0;
-    mass += weights[i] < 0 ? (double)z[i] : 0;
-  }
-  mbi_pagerank_note(run, chunk, dangling, mass);
-}
-
-static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  float *before = (float *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  const float *teleport = (const float *)run->teleport;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  const float *teleport = (const float *)run->teleport;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  float *before = (float *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_end_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *weights = (const float *)run->weights.totals;
-  float *z = (float *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  for (; i < end; i++) {
-    const float rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
-    z[i] = rank < 0 ? 0 : rank;
-  }
-}
-
+MBI_EACH_16(f64, double) MBI_EACH_16(f32, float)
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
     double sums[2]) {
   const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
@@ -32431,15 +32081,14 @@ static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
 }
 
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
-  static const mbi_task tasks[2][2][2] = {
-      {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
-       {mbi_pagerank_uniform_relaxed_f32, mbi_pagerank_uniform_relaxed_f64}},
-      {{mbi_pagerank_personal_f32, mbi_pagerank_personal_f64},
-       {mbi_pagerank_personal_relaxed_f32, mbi_pagerank_personal_relaxed_f64}}};
+  static const mbi_task tasks[][2] = {
+      {mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
+      {mbi_pagerank_personal_f32, mbi_pagerank_personal_f64},
+      {mbi_pagerank_relaxed_f32, mbi_pagerank_relaxed_f64}};
   const mbi_solve_state *state = &run->memory.state;
   const int relaxed = state->scalar[MBI_PAGERANK_RELAX] != 1 ||
       (state->iterations + 1) % MBI_PAGERANK_WINDOW == 0;
-  const mbi_task *task = tasks[run->teleport != NULL][relaxed];
+  const mbi_task *task = tasks[relaxed ? 2 : run->teleport != NULL];
   double sums[2];
   MBI_TRY(merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL));
   mbi_pagerank_chunks(run, task[0], task[1], sums);
