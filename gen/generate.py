@@ -32,6 +32,7 @@ INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
 TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n]*)|/\*.*?\*/|//[^\n]*', re.S)
+SCALAR = re.compile(r"^MBS_(?:(?:WIDE_)?(?:BEFORE|COUNT|AFTER)\(\w+\) \{\n.*?\n\}|NOTHING_\w+\(\w+\))\n", re.M | re.S)
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
@@ -168,8 +169,10 @@ class Generator:
         name = match.group(1)
         if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
             return re.sub(r"\A(//.*\n)+", "", self.text(name))
-        if name.endswith(".cuh"):  # the same text for the CPU, once for each type
-            return self.expand(self.text(name))
+        if name.endswith(".cuh"):  # the same text for the CPU, once for each type; once what all types use
+            text = SCALAR.sub("", self.text(name)) if name in self.included else self.text(name)
+            self.included.add(name)
+            return self.expand(text)
         if name in self.included or (name.startswith("spmv/study/") and not self.study):
             return ""
         self.included.add(name)
