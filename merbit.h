@@ -1781,7 +1781,7 @@ MERBIT_API const char *merbit_status_text(merbit_status status) {
   return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
 }
 
-static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+MBI_NOINLINE static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
     const char *message) {
   if (error != NULL) {
     error->status = status;
@@ -1832,7 +1832,8 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
   mbi_mutex_unlock(&context->lock);
 }
 
-MBI_PRINTF(3, 4) static merbit_status mbi_fail(merbit_context *context, merbit_status status,
+MBI_PRINTF(3, 4)
+MBI_NOINLINE static merbit_status mbi_fail(merbit_context *context, merbit_status status,
     const char *format, ...) {
   merbit_error error;
   va_list arguments;
@@ -1899,7 +1900,7 @@ static void mbi_release(merbit_context *context, void *memory) {
   }
 }
 
-static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
+MBI_NOINLINE static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
     size_t size, const char *what, void **array) {
   *array = NULL;
   if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
@@ -3031,7 +3032,7 @@ static const char *mbi_driver_load(mbi_driver *driver) {
   return NULL;
 }
 
-static merbit_status mbi_driver_open(merbit_context *context) {
+MBI_NOINLINE static merbit_status mbi_driver_open(merbit_context *context) {
   mbi_driver *driver = &context->device.driver;
   const char *missing;
   mbi_curesult result;
@@ -3257,7 +3258,7 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
   return mbi_nvrtc_try_name(search, "libnvrtc.so");
 }
 
-static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
+MBI_NOINLINE static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
   mbi_nvrtc_search search;
   memset(&search, 0, sizeof search);
   search.context = context;
@@ -3282,7 +3283,7 @@ static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
       search.refused);
 }
 
-static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
+MBI_NOINLINE static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
     const char *main_file) {
   const char *text;
   if (result == 0) {
@@ -3377,7 +3378,7 @@ static mbi_curesult mbi_device_lost(const merbit_context *context) {
   return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
 }
 
-static merbit_status mbi_device_alive(merbit_context *context) {
+MBI_NOINLINE static merbit_status mbi_device_alive(merbit_context *context) {
   const mbi_curesult lost = mbi_device_lost(context);
   if (lost == 0) {
     return MERBIT_OK;
@@ -3387,7 +3388,7 @@ static merbit_status mbi_device_alive(merbit_context *context) {
       "from it, then make a new one", context->device.name, lost);
 }
 
-static merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
+MBI_NOINLINE static merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
     const char *call, const char *what) {
   const mbi_driver *driver = &context->device.driver;
   const char *advice = "";
@@ -3442,7 +3443,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
       "cuDeviceGet", "choosing a GPU");
 }
 
-static merbit_status mbi_device_examine(merbit_context *context) {
+MBI_NOINLINE static merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
   MBI_TRY(mbi_device_check(context, device->driver.device_get_name(
@@ -3494,7 +3495,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_device_enter(merbit_context *context) {
+MBI_NOINLINE static merbit_status mbi_device_enter(merbit_context *context) {
   MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context,
       context->device.driver.ctx_push(context->device.cuda_context),
@@ -3516,7 +3517,7 @@ static void mbi_device_leave(merbit_context *context) {
   (void)mbi_device_mark_lost(context, context->device.driver.ctx_pop(&popped));
 }
 
-static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
+MBI_NOINLINE static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
   MBI_TRY(mbi_device_alive(context));
   return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
       "cuStreamSynchronize", "waiting for the GPU");
@@ -3540,7 +3541,8 @@ static void mbi_device_release_sources(merbit_context *context) {
   }
 }
 
-static merbit_status mbi_device_open(merbit_context *context, const merbit_context_desc *desc) {
+MBI_NOINLINE static merbit_status mbi_device_open(merbit_context *context,
+    const merbit_context_desc *desc) {
   MBI_TRY(mbi_driver_open(context));
   MBI_TRY(mbi_device_choose(context, desc));
   mbi_device_hold(context);
@@ -3573,7 +3575,7 @@ static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *us
   return space + at;
 }
 
-static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
+MBI_NOINLINE static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   char attempt[128];
   merbit_status status;
@@ -3612,7 +3614,7 @@ static mbi_devptr mbi_arena_take(mbi_arena *arena, uint64_t bytes) {
   return at;
 }
 
-static merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
+MBI_NOINLINE static merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *arena,
     uint64_t bytes, const char *what, mbi_devptr *address) {
   *address = 0;
   MBI_TRY(mbi_device_alive(context));
@@ -3620,7 +3622,7 @@ static merbit_status mbi_arena_allocate(merbit_context *context, mbi_arena *aren
   return *address != 0 ? MERBIT_OK : mbi_device_allocate(context, bytes, what, address);
 }
 
-static merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
+MBI_NOINLINE static merbit_status mbi_arena_allocate_parts(merbit_context *context, mbi_arena *arena,
     const char *what, int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   uint64_t used = 0;
   mbi_devptr space = 0;
@@ -3647,7 +3649,7 @@ static void mbi_arena_release(merbit_context *context, const mbi_arena *arena,
   }
 }
 
-static merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
+MBI_NOINLINE static merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
     const void *source, size_t bytes) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3658,7 +3660,7 @@ static merbit_status mbi_device_upload(merbit_context *context, mbi_devptr targe
   return mbi_device_synchronize(context, NULL);
 }
 
-static merbit_status mbi_device_download(merbit_context *context, void *target,
+MBI_NOINLINE static merbit_status mbi_device_download(merbit_context *context, void *target,
     mbi_devptr source, size_t bytes) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3668,7 +3670,7 @@ static merbit_status mbi_device_download(merbit_context *context, void *target,
       "cuMemcpyDtoH", "downloading from the GPU");
 }
 
-static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
+MBI_NOINLINE static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3679,7 +3681,7 @@ static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
   return mbi_device_synchronize(context, NULL);
 }
 
-static merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
+MBI_NOINLINE static merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
     mbi_devptr source, size_t bytes, void *stream) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3690,7 +3692,7 @@ static merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr t
       "cuMemcpyDtoDAsync", "copying in GPU memory");
 }
 
-static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
+MBI_NOINLINE static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
     size_t bytes, void *stream) {
   MBI_TRY(mbi_device_alive(context));
   if (bytes == 0) {
@@ -3716,7 +3718,7 @@ static int mbi_device_owns(merbit_context *context, const void *pointer) {
 }
 
 /* ==== >>jit/launch.c  launches of kernels ================================================= */
-static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
+MBI_NOINLINE static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
     const char *name, unsigned shared_bytes) {
   const int limit = context->device.shared_bytes_per_block;
   char attempt[160];
@@ -3767,7 +3769,7 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, &parameter, NULL);
 }
 
-static merbit_status mbi_device_launch_some(merbit_context *context, void *function,
+MBI_NOINLINE static merbit_status mbi_device_launch_some(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments, int how) {
   const char *call = NULL;
@@ -3792,7 +3794,7 @@ static merbit_status mbi_device_launch_some(merbit_context *context, void *funct
   return MERBIT_OK;
 }
 
-static merbit_status mbi_device_launch(merbit_context *context, void *function,
+MBI_NOINLINE static merbit_status mbi_device_launch(merbit_context *context, void *function,
     const char *name, int64_t grid, int threads, unsigned shared_bytes, void *stream,
     const void *arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
@@ -8603,7 +8605,7 @@ static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, in
   mbi_preamble_define(preamble, name, text);
 }
 
-static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
+MBI_NOINLINE static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, mbi_target *target) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   const int known = mbi_nvrtc_architecture(nvrtc, capability);
@@ -8665,7 +8667,7 @@ static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
   }
 }
 
-static merbit_status mbi_texts_create(merbit_context *context,
+MBI_NOINLINE static merbit_status mbi_texts_create(merbit_context *context,
     const mbi_preamble *preamble, mbi_texts *texts) {
   size_t i, piece;
   memset(texts, 0, sizeof *texts);
@@ -8754,7 +8756,7 @@ static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
   return status;
 }
 
-static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
+MBI_NOINLINE static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
     const char *main_file, const mbi_preamble *preamble,
     const mbi_target *target, void **image, size_t *size) {
   const int result =
@@ -8777,7 +8779,7 @@ static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
+MBI_NOINLINE static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, int capability, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
   mbi_target target;
@@ -8850,7 +8852,7 @@ static merbit_status mbi_program_load_compiled(merbit_context *context, const ch
   return status;
 }
 
-static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
+MBI_NOINLINE static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
   const double start = mbi_seconds();
   mbi_target target;
@@ -8886,7 +8888,7 @@ static merbit_status mbi_program_create(merbit_context *context, const char *mai
   return status;
 }
 
-static merbit_status mbi_program_kernel(merbit_context *context,
+MBI_NOINLINE static merbit_status mbi_program_kernel(merbit_context *context,
     const mbi_program *program, const char *name, void **function) {
   char attempt[128];
   merbit_status status;
@@ -9492,7 +9494,7 @@ static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->values);
 }
 
-static merbit_status mbi_array_download(merbit_context *context, const void *source,
+MBI_NOINLINE static merbit_status mbi_array_download(merbit_context *context, const void *source,
     int64_t count, size_t size, const void **target) {
   void *copy = NULL;
   merbit_status status = MERBIT_OK;
@@ -9534,7 +9536,7 @@ static merbit_status mbi_arrays_download(merbit_context *context, const merbit_v
       mbi_type_size(view->value_type), &host->values);
 }
 
-static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   *host = *view;
@@ -9561,7 +9563,7 @@ static const char *mbi_symmetry_name(merbit_symmetry symmetry) {
   return names[symmetry];
 }
 
-static merbit_status mbi_triangle_check_header(merbit_context *context,
+MBI_NOINLINE static merbit_status mbi_triangle_check_header(merbit_context *context,
     const merbit_view *view) {
   if ((int)view->symmetry < MERBIT_SYMMETRY_NONE ||
       view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
@@ -9664,7 +9666,8 @@ static int64_t mbi_triangle_find(merbit_context *context, const merbit_view *vie
   return diagonal;
 }
 
-static merbit_status mbi_triangle_check(merbit_context *context, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_triangle_check(merbit_context *context,
+    const merbit_view *view) {
   int64_t first[4], bad, row, column;
   if (!mbi_view_is_triangle(view) || view->nnz == 0) {
     return MERBIT_OK;
@@ -9690,7 +9693,7 @@ static merbit_status mbi_triangle_check(merbit_context *context, const merbit_vi
 }
 
 /* ==== >>matrix/check.c  checks of views and arrays ======================================== */
-static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
+MBI_NOINLINE static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
     int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9777,7 +9780,7 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
   return MERBIT_OK;
 }
 
-static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
   const char *missing = NULL;
   if (view == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the view is NULL");
@@ -9916,7 +9919,7 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
       of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
-static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
   const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
   if (frame.format == MERBIT_CSR && frame.row_ptr != NULL) {
@@ -9928,7 +9931,7 @@ static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit
   return mbi_triangle_check(context, view);
 }
 
-static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_status status;
   MBI_TRY(mbi_view_check_header(context, view));
@@ -10146,7 +10149,7 @@ static merbit_status mbi_build_bucket(mbi_build *build) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_build_group(mbi_build *build) {
+MBI_NOINLINE static merbit_status mbi_build_group(mbi_build *build) {
   const merbit_view *from = build->from;
   int64_t row;
   if (from->format == MERBIT_CSR && !build->walk) {
@@ -10222,7 +10225,7 @@ static void mbi_build_sort_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_build_sort(mbi_build *build) {
+MBI_NOINLINE static merbit_status mbi_build_sort(mbi_build *build) {
   size_t size = mbi_type_size(build->to.value_type);
   int64_t length = 0;
   int task;
@@ -10302,7 +10305,7 @@ static merbit_status mbi_build_refuse(const mbi_build *build) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_build_merge(mbi_build *build) {
+MBI_NOINLINE static merbit_status mbi_build_merge(mbi_build *build) {
   const merbit_type type = build->to.value_type;
   int task, duplicates = 0;
   for (task = 0; task < build->tasks; task++) {
@@ -10429,7 +10432,7 @@ static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
+MBI_NOINLINE static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
     merbit_view *csr) {
   const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
   mbi_expand e;
@@ -10467,7 +10470,7 @@ static void mbi_build_describe(mbi_build *build, merbit_context *context,
   build->to.nnz = from->nnz;
 }
 
-static merbit_status mbi_build_allocate(mbi_build *build) {
+MBI_NOINLINE static merbit_status mbi_build_allocate(mbi_build *build) {
   merbit_context *context = build->context;
   int64_t nnz = build->to.nnz;
   void *memory;
@@ -10485,7 +10488,7 @@ static merbit_status mbi_build_allocate(mbi_build *build) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_build_narrow(mbi_build *build) {
+MBI_NOINLINE static merbit_status mbi_build_narrow(mbi_build *build) {
   int64_t row;
   void *memory;
   if (build->to.nnz > INT32_MAX) {
@@ -10514,7 +10517,7 @@ static merbit_status mbi_build_run(mbi_build *build, int flags) {
   return mbi_build_narrow(build);
 }
 
-static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
     void *memory, merbit_matrix **matrix) {
   merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
   *matrix = made;
@@ -10551,7 +10554,7 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-static merbit_status mbi_matrix_from_view(merbit_context *context,
+MBI_NOINLINE static merbit_status mbi_matrix_from_view(merbit_context *context,
     const merbit_view *view, int flags, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
@@ -10764,7 +10767,7 @@ static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
   return mbi_graph_sort(graph);
 }
 
-static merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
+MBI_NOINLINE static merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
     mbi_graph *graph) {
   void *memory;
   memset(graph, 0, sizeof *graph);
@@ -10969,7 +10972,7 @@ static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *
   return MERBIT_OK;
 }
 
-static merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
+MBI_NOINLINE static merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
     merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
   void *memory;
@@ -11159,7 +11162,7 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
+MBI_NOINLINE static merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
   mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
   mbi_permute_starts(p);
@@ -11189,7 +11192,7 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
+MBI_NOINLINE static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
     const int32_t *order, merbit_matrix **matrix, void **places) {
   mbi_permute p;
   merbit_status status;
@@ -11272,8 +11275,8 @@ static merbit_status mbi_transpose_map_run(mbi_build *build, const merbit_view *
   return MERBIT_OK;
 }
 
-static merbit_status mbi_matrix_transpose_map(merbit_context *context, const merbit_view *from,
-    merbit_matrix **matrix, void **places) {
+MBI_NOINLINE static merbit_status mbi_matrix_transpose_map(merbit_context *context,
+    const merbit_view *from, merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
   const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
   merbit_view made;
@@ -11642,7 +11645,7 @@ static merbit_status mbi_expansion_run(mbi_expansion *h) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
+MBI_NOINLINE static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_view *half,
     merbit_operation operation, int fold, merbit_view *full, void **places) {
   mbi_expansion h;
   int64_t first[4];
@@ -11675,7 +11678,7 @@ static merbit_status mbi_symmetric_expand(merbit_context *context, const merbit_
   return status;
 }
 
-static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
     merbit_view *host) {
   merbit_view half;
   merbit_status status;
@@ -11742,7 +11745,7 @@ static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
   return !broken;
 }
 
-static merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
     merbit_view *csr, merbit_matrix **made) {
   *made = NULL;
   *csr = *view;
@@ -11936,7 +11939,7 @@ static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
   return start;
 }
 
-static merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
+MBI_NOINLINE static merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
   merbit_view *to = &bsr->view;
   const size_t value_bytes =
       valued ? (size_t)to->block_rows * (size_t)to->block_cols * mbi_type_size(to->value_type)
@@ -11972,7 +11975,7 @@ static void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_desc *s
   bsr->entries = csr->nnz;
 }
 
-static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
+MBI_NOINLINE static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
     const merbit_bsr_desc *shape, int masks, mbi_bsr *bsr) {
   merbit_view *to = &bsr->view;
   mbi_blocking b;
@@ -12135,7 +12138,7 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
+MBI_NOINLINE static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
     const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
@@ -12150,7 +12153,7 @@ static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_vie
   return status;
 }
 
-static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
     mbi_bsr *bsr) {
   int64_t i;
   int32_t *narrow;
@@ -12171,7 +12174,7 @@ static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *
   return MERBIT_OK;
 }
 
-static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+MBI_NOINLINE static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
     mbi_bsr *bsr) {
   merbit_matrix *made;
   merbit_view csr;
@@ -13002,7 +13005,7 @@ static int mbi_is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+MBI_NOINLINE static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   char token[48];
   if (e->length == 0) {
     (void)snprintf(token, sizeof token, "its end");
@@ -13066,7 +13069,8 @@ static void mbi_expression_next(mbi_expression *e) {
   e->length = (size_t)(p - e->at);
 }
 
-static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
+MBI_NOINLINE static merbit_status mbi_expression_insert(mbi_expression *e, size_t at,
+    const char *text) {
   const size_t length = strlen(text);
   if (e->written + length >= MBI_EXPRESSION_SIZE) {
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
@@ -13081,17 +13085,17 @@ static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const c
   return MERBIT_OK;
 }
 
-static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+MBI_NOINLINE static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
   return mbi_expression_insert(e, e->written, text);
 }
 
-static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+MBI_NOINLINE static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
     const char *tail) {
   MBI_TRY(mbi_expression_insert(e, from, head));
   return mbi_expression_append(e, tail);
 }
 
-static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+MBI_NOINLINE static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
   char head[48];
   e->operand = wanted;
@@ -13315,7 +13319,7 @@ static merbit_status mbi_expression_whole(mbi_expression *e) {
   return mbi_expression_want(e, 0, MBI_OPERAND_NUMBER);
 }
 
-static merbit_status mbi_expression_write(merbit_context *context, const char *what,
+MBI_NOINLINE static merbit_status mbi_expression_write(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, const char *number,
     char *text) {
   mbi_expression e;
@@ -13340,7 +13344,7 @@ static merbit_status mbi_expression_write(merbit_context *context, const char *w
   return status;
 }
 
-static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+MBI_NOINLINE static merbit_status mbi_expression_check(merbit_context *context, const char *what,
     const char *source, const char *const *names, merbit_type type, char *text) {
   return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
@@ -13361,7 +13365,8 @@ static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
   return (int64_t)size;
 }
 
-MBI_PRINTF(4, 5) static merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
+MBI_PRINTF(4, 5)
+MBI_NOINLINE static merbit_status mbi_mm_fail(const mbi_mm_input *in, merbit_status status,
     int64_t line, const char *format, ...) {
   char text[MERBIT_MESSAGE_SIZE];
   va_list arguments;
@@ -13454,7 +13459,7 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
+MBI_NOINLINE static merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
   if (in->desc->progress == NULL || in->taken - in->reported < step) {
     return MERBIT_OK;
   }
@@ -13560,7 +13565,7 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_next_line(mbi_mm_input *in) {
+MBI_NOINLINE static merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   for (;;) {
     const char *p;
     if (in->next == in->end) {
@@ -13578,7 +13583,7 @@ static merbit_status mbi_mm_next_line(mbi_mm_input *in) {
   }
 }
 
-static merbit_status mbi_mm_start(mbi_mm_input *in) {
+MBI_NOINLINE static merbit_status mbi_mm_start(mbi_mm_input *in) {
   const char *head = in->block;
   size_t size = in->block_size;
   in->rest = in->buffer;
@@ -13662,7 +13667,7 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
+MBI_NOINLINE static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
   static const char *const objects[] = {"matrix", NULL};
   static const char *const formats[] = {"coordinate", "array", NULL};
   static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
@@ -13731,7 +13736,7 @@ static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, c
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
+MBI_NOINLINE static merbit_status mbi_mm_check_rows(const mbi_mm_input *in,
     const mbi_mm_header *header, int64_t bytes) {
   int64_t most = in->desc->max_rows;
   if (most == 0) {
@@ -13783,7 +13788,7 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
       " bytes that follow; the file ends early", header->entries, shortest, left);
 }
 
-static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
+MBI_NOINLINE static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
   char quoted[MBI_MM_QUOTE];
   const char *p;
   MBI_TRY(mbi_mm_next_line(in));
@@ -13975,7 +13980,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
+MBI_NOINLINE static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
   const mbi_mm_input *in = &r->in;
   const char *p = in->next;
   char quoted[MBI_MM_QUOTE];
@@ -15023,12 +15028,12 @@ static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
   return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
 }
 
-static merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
+MBI_NOINLINE static merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
     const char *what, mbi_devptr *address) {
   return mbi_arena_allocate(plan->context, mbi_plan_arena(plan), bytes, what, address);
 }
 
-static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
+MBI_NOINLINE static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
     int count, mbi_devptr *const *parts, const uint64_t *bytes) {
   return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
       bytes);
@@ -15046,7 +15051,7 @@ static int mbi_plan_start(const merbit_plan *plan, int behind) {
   return mbi_plan_launches_plainly(plan) && !behind ? MBI_LAUNCH_PLAIN : MBI_LAUNCH_DEPENDENT;
 }
 
-static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
+MBI_NOINLINE static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
     int64_t grid, int threads, unsigned shared_bytes, void *stream, const void *arguments) {
   return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
       stream, arguments, mbi_plan_start(plan, 0));
@@ -15112,7 +15117,8 @@ static void mbi_view_swap(merbit_view *coo) {
   coo->cols = count;
 }
 
-static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit_view *host) {
+MBI_NOINLINE static merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
+    const merbit_view *host) {
   merbit_view given = *host;
   if (plan->desc.unchecked) {
     return MERBIT_OK;
@@ -15195,7 +15201,7 @@ static const char *mbi_plan_type_text(const merbit_plan *plan) {
   return mbi_type_text(plan->type, mbi_plan_accumulator(plan));
 }
 
-static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
+MBI_NOINLINE static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     merbit_plan_desc *desc) {
   const merbit_type vector = desc->vector_type;
   if (!mbi_type_known(vector)) {
@@ -15217,7 +15223,7 @@ static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+MBI_NOINLINE static merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
     const mbi_method *method, const merbit_plan_desc *desc) {
   if (mbi_type_plain(type) && desc->vector_type == type) {
     return MERBIT_OK;
@@ -15231,7 +15237,7 @@ static merbit_status mbi_types_check_method(merbit_context *context, merbit_type
       method->identifier, mbi_type_text(type, desc->vector_type));
 }
 
-static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+MBI_NOINLINE static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
     merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
   return (uintptr_t)address % size == 0 ? MERBIT_OK : mbi_fail(
@@ -15261,7 +15267,7 @@ static const char *mbi_semiring_label(const merbit_plan *plan) {
   return labels[plan->desc.semiring];
 }
 
-static merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
     const mbi_method *method, const merbit_plan_desc *desc) {
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
@@ -15317,7 +15323,7 @@ static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
       mbi_plan_type_text(plan));
 }
 
-static merbit_status mbi_semiring_take(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_semiring_take(merbit_plan *plan) {
   static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
   const merbit_operators *given = plan->desc.operators;
   merbit_context *context = plan->context;
@@ -15638,7 +15644,8 @@ static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
       (plan->epilogue->result[0] != '\0'));
 }
 
-static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_plan_desc *desc) {
+MBI_NOINLINE static merbit_status mbi_epilogue_check(merbit_context *context,
+    const merbit_plan_desc *desc) {
   const merbit_epilogue *e = desc->epilogue;
   if (e == NULL) {
     return MERBIT_OK;
@@ -15658,7 +15665,7 @@ static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_pl
   return MERBIT_OK;
 }
 
-static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
+MBI_NOINLINE static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
     const char *what, const char *source, char *text) {
   static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
   static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
@@ -15684,7 +15691,7 @@ static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum,
       sum ? MERBIT_F64 : mbi_plan_accumulator(plan), sum ? "double" : "MBK_COMPUTE", text);
 }
 
-static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
+MBI_NOINLINE static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   mbi_epilogue *e;
@@ -15743,7 +15750,7 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   }
 }
 
-static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
@@ -15777,7 +15784,7 @@ static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
       (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_accumulator(plan));
 }
 
-static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
+MBI_NOINLINE static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   void *sums = NULL;
   if (plan->epilogue == NULL) {
@@ -16902,7 +16909,7 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   return differ ? mbi_sorted_allocate_values(plan) : MERBIT_OK;
 }
 
-static merbit_status mbi_sorted_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
   const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
@@ -16926,7 +16933,7 @@ static merbit_status mbi_sorted_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_sorted_update(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_sorted_update(merbit_plan *plan) {
   mbi_sorted_build build;
   int task, differ = plan->sorted.values != NULL;
   for (task = 0; task < plan->tasks && !differ; task++) {
@@ -17340,7 +17347,7 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
+MBI_NOINLINE static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
     mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
   if (numa->nodes < 2) {
@@ -17365,7 +17372,7 @@ static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_numa_plan(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_numa_plan(merbit_plan *plan) {
   mbi_numa numa;
   if (!plan->desc.numa) {
     return MERBIT_OK;
@@ -17752,7 +17759,7 @@ static void mbi_blocks_destroy(merbit_plan *plan) {
   memset(&plan->blocks, 0, sizeof plan->blocks);
 }
 
-static merbit_status mbi_blocks_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_blocks_create(merbit_plan *plan) {
   mbi_blocks *blocks = &plan->blocks;
   void *memory;
   plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
@@ -18170,7 +18177,7 @@ static const mbi_cpu_method mbi_many_cpu_method = {
     NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
-static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_NOINLINE static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
   const void *copy = NULL;
   merbit_status status;
   if (fresh->memory != MERBIT_MEMORY_DEVICE) {
@@ -18215,7 +18222,7 @@ static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view
       plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ : MBI_MASKS_ASIDE, &plan->bsr);
 }
 
-static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_format_blocks_on_host(merbit_plan *plan) {
   merbit_view host;
   merbit_status status;
   if (plan->view.memory != MERBIT_MEMORY_DEVICE) {
@@ -18269,7 +18276,7 @@ static merbit_status mbi_format_csr(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_format_make(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_format_make(merbit_plan *plan) {
   return mbi_plan_takes_blocks(plan) ? mbi_format_blocks(plan) : mbi_format_csr(plan);
 }
 
@@ -18290,7 +18297,7 @@ static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *st
   return MERBIT_OK;
 }
 
-static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_NOINLINE static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_view structure = plan->view, host;
   merbit_status status;
   if (!mbi_format_converts(plan)) {
@@ -18313,8 +18320,9 @@ static int64_t mbi_arrays_blocks(int64_t count) {
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
-    merbit_index_type index_type, int base, mbi_program *program) {
+MBI_NOINLINE static merbit_status mbi_arrays_program(merbit_context *context,
+    merbit_index_type offset_type, merbit_index_type index_type, int base,
+    mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
@@ -18387,7 +18395,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
+MBI_NOINLINE static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
     uint64_t bytes, const char *what, mbi_device_csr *csr, mbi_devptr *target, int *owns) {
   MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
@@ -18454,7 +18462,7 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   return status;
 }
 
-static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
     int unchecked, mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
@@ -18598,7 +18606,7 @@ static int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-static merbit_status mbi_nonempty_sample(merbit_context *context,
+MBI_NOINLINE static merbit_status mbi_nonempty_sample(merbit_context *context,
     const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
   mbi_devptr narrow;
   uint64_t nnz = csr->nnz;
@@ -18691,7 +18699,7 @@ static void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *
   nonempty->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
 }
 
-static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
+MBI_NOINLINE static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) {
   uint32_t bins[MBI_NONEMPTY_BINS];
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_NONEMPTY_COLUMN_SAMPLES + 1;
   merbit_status status;
@@ -18730,7 +18738,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   return mbi_device_download(context, against, answer, 2 * sizeof *against);
 }
 
-static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   const uint64_t rows = plan->device.rows;
   uint64_t count = rows < MBI_NONEMPTY_BLOCK_SAMPLES ? rows : MBI_NONEMPTY_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
@@ -18753,7 +18761,7 @@ static merbit_status mbi_nonempty_blocks(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
+MBI_NOINLINE static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   merbit_context *context = plan->context;
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
@@ -18776,11 +18784,11 @@ static int mbi_nonempty_fit(const merbit_plan *plan) {
   return plan->device.rows < UINT32_MAX;
 }
 
-static merbit_status mbi_nonempty_need(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_nonempty_need(merbit_plan *plan) {
   return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
 }
 
-static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
@@ -18982,7 +18990,7 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
       sizeof search->against);
 }
 
-static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
+MBI_NOINLINE static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
     mbi_devptr values, mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -19088,7 +19096,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
       mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
-static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
+MBI_NOINLINE static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, int *have) {
   *have = 0;
   if ((search->against & MBI_FORM(form)) != 0) {
@@ -19140,7 +19148,7 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_search
       sizeof scratch.number);
 }
 
-static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
+MBI_NOINLINE static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *search,
     mbi_value_form form, mbi_devptr stored, mbi_devptr table) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -19215,7 +19223,7 @@ static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_search *searc
   return MERBIT_OK;
 }
 
-static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+MBI_NOINLINE static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
@@ -19315,7 +19323,7 @@ static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
   return (m->tiles + block_tiles - 1) / block_tiles;
 }
 
-static merbit_status mbi_merbit_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = mbi_merbit_of(plan);
   merbit_context *context = plan->context;
   uint64_t tile_steps;
@@ -19404,7 +19412,7 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
+MBI_NOINLINE static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
   mbk_merbit_build_arguments arguments;
@@ -19488,7 +19496,7 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
       MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
 }
 
-static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
+MBI_NOINLINE static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x,
     mbi_devptr y, mbi_devptr z, void *stream) {
   mbi_merbit *m = mbi_merbit_of(plan);
   mbk_merbit_product_dual_arguments arguments;
@@ -19719,7 +19727,7 @@ static int mbi_scan_has_dots(const merbit_plan *plan) {
       csr->nnz < 8 * csr->rows && csr->form != MBI_VALUES_COLUMN;
 }
 
-static merbit_status mbi_scan_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
   const int whole = mbi_knob(plan, MBI_KNOB_SCAN_WHOLE);
@@ -19778,7 +19786,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   }
 }
 
-static merbit_status mbi_scan_kernels(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
   return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
@@ -19823,7 +19831,7 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       &arguments);
 }
 
-static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   if (!mbi_nonempty_fit(plan)) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
         "%s takes fewer than 2^32 - 1 rows, not %" PRIu64
@@ -19836,7 +19844,7 @@ static merbit_status mbi_scan_nonempty(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
@@ -19866,7 +19874,7 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
       MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_scan_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
@@ -19897,7 +19905,7 @@ static mbi_devptr mbi_scan_dots(const merbit_plan *plan) {
       2 * parts * mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
-static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+MBI_NOINLINE static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, const void *beta, mbi_devptr y, void *stream, int how) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_accumulator(plan));
@@ -20093,7 +20101,7 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
 
-static merbit_status mbi_merge_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   const int block_threads = plan->desc.block_threads;
   const int steps = mbi_knob(plan, MBI_KNOB_MERGE_STEPS);
@@ -20306,7 +20314,7 @@ static double mbi_rows_walk(const merbit_plan *plan) {
   return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
 }
 
-static merbit_status mbi_rows_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_rows_size(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   merbit_context *context = plan->context;
   uint64_t groups;
@@ -20488,7 +20496,7 @@ static double mbi_sliced_walk(const merbit_plan *plan) {
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
 }
 
-static merbit_status mbi_sliced_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
   s->sorted = mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
@@ -20511,7 +20519,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_sliced_check(const merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_nonempty_rows *nonempty = &plan->nonempty;
   if (nonempty->longest > INT32_MAX ||
       nonempty->slots / 16 + 6 * mbi_sliced_of(plan)->slices > UINT32_MAX) {
@@ -20842,7 +20850,7 @@ static uint64_t mbi_binned_fill_shared(const merbit_plan *plan) {
       mbi_binned_of(plan)->part_groups * mbi_binned_group(plan) * sizeof(uint16_t);
 }
 
-static merbit_status mbi_binned_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -20883,7 +20891,7 @@ static void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble)
   mbi_preamble_define_int(preamble, "MBK_WARP_TILES", mbi_binned_of(plan)->warp_tiles);
 }
 
-static merbit_status mbi_binned_specialise(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_binned_specialise(merbit_plan *plan) {
   static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
       "mbk_binned_offsets",  "mbk_binned_fill", "mbk_binned_multiply", "mbk_binned_sum"};
   mbi_preamble preamble;
@@ -20914,7 +20922,7 @@ static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, u
   return mbi_device_upload(plan->context, *target, array, (size_t)count * sizeof(uint32_t));
 }
 
-static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
+MBI_NOINLINE static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
   mbi_binned *b = mbi_binned_of(plan);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
   uint64_t part;
@@ -21049,7 +21057,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   return mbi_binned_fill(plan, 0);
 }
 
-static merbit_status mbi_binned_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_binned_create(merbit_plan *plan) {
   mbi_binned *b = mbi_binned_of(plan);
   merbit_context *context = plan->context;
   MBI_TRY(mbi_scan_nonempty(plan));
@@ -21314,7 +21322,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   t->slot_blocks = wish != 0 ? wish : groups * t->together;
 }
 
-static merbit_status mbi_bsr_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_bsr_size(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   const int shuffle = mbi_knob(plan, MBI_KNOB_BSR_SHUFFLE);
@@ -21448,7 +21456,7 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
       t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-static merbit_status mbi_bsr_fill(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -21474,7 +21482,7 @@ static merbit_status mbi_bsr_fill(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
@@ -21519,7 +21527,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_bsr_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_bsr_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
   MBI_TRY(mbi_bsr_size(plan));
   MBI_TRY(mbi_bsr_take_values(plan));
@@ -21577,7 +21585,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
       mbi_plan_start(plan, t->blocks > 0));
 }
 
-static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
+MBI_NOINLINE static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
@@ -22135,7 +22143,7 @@ static void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   memset(f, 0, sizeof *f);
 }
 
-static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
+MBI_NOINLINE static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
     const uint64_t count =
@@ -22209,7 +22217,7 @@ static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *
   return mbi_cb_balance(context, b);
 }
 
-static merbit_status mbi_cb_create_format(merbit_context *context,
+MBI_NOINLINE static merbit_status mbi_cb_create_format(merbit_context *context,
     const merbit_view *from, const void *values, size_t value_bytes,
     const mbi_cb_options *options, mbi_cb_format *format) {
   mbi_cb_build b;
@@ -22237,7 +22245,7 @@ static mbi_cb *mbi_cb_of(const merbit_plan *plan) {
 
 #define MBI_CB_AHEAD 2048
 
-static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
+MBI_NOINLINE static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
   const double aggregate = plan->tuning[MBI_KNOB_CB_AGGREGATE];
   const int coo_max = mbi_knob(plan, MBI_KNOB_CB_COO_MAX);
   const int csr_max = mbi_knob(plan, MBI_KNOB_CB_CSR_MAX);
@@ -22553,7 +22561,7 @@ static uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
   return space / mbi_type_size(plan->type);
 }
 
-static merbit_status mbi_hubs_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
   merbit_context *context = plan->context;
@@ -22642,7 +22650,7 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_hubs_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_hubs_create(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   merbit_context *context = plan->context;
   const uint64_t codes = plan->device.nnz * sizeof(int32_t);
@@ -22904,7 +22912,7 @@ static merbit_status mbi_many_size_rows(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_many_size(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_many_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *wish = &plan->desc;
   const int run = mbi_knob(plan, MBI_KNOB_MANY_RUN);
@@ -23042,7 +23050,7 @@ static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
       : 2 * mbi_scan_of(plan)->tiles * row;
 }
 
-static merbit_status mbi_many_workspace(merbit_workspace *workspace) {
+MBI_NOINLINE static merbit_status mbi_many_workspace(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   return plan->desc.vectors > 1 && plan->desc.vector_memory == MERBIT_MEMORY_HOST
       ? mbi_allocate_array(plan->context, MBI_MANY_BOUNCE, 1,
@@ -23166,7 +23174,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       &fixup_arguments, mbi_plan_start(plan, s->blocks > 0));
 }
 
-static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
+MBI_NOINLINE static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, uint64_t ldx, const void *beta, mbi_devptr y, uint64_t ldy,
     void *stream) {
   const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
@@ -23234,7 +23242,7 @@ static void mbi_method_forget(merbit_plan *plan) {
   plan->scale = NULL;
 }
 
-static merbit_status mbi_method_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_method_create(merbit_plan *plan) {
   MBI_TRY(mbi_allocate_array(plan->context, (int64_t)plan->cuda->state_bytes, 1,
       "the state of a method", &plan->state));
   memset(plan->state, 0, plan->cuda->state_bytes);
@@ -23251,7 +23259,7 @@ static void mbi_method_destroy(merbit_plan *plan) {
   mbi_method_forget(plan);
 }
 
-static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
+MBI_NOINLINE static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
     const void *alpha, mbi_devptr x, const void *beta, mbi_devptr y, void *stream) {
   if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
     mbi_devptr scaled = scratch + mbi_columns_place(plan);
@@ -23297,7 +23305,7 @@ static void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
+MBI_NOINLINE static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
     uint64_t blocks, merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
@@ -23368,7 +23376,7 @@ static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
       (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_extracted_refill(merbit_plan *plan,
+MBI_NOINLINE static merbit_status mbi_extracted_refill(merbit_plan *plan,
     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
@@ -23388,7 +23396,7 @@ static merbit_status mbi_extracted_refill(merbit_plan *plan,
   return status;
 }
 
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extracted_values);
 }
 
@@ -23410,7 +23418,7 @@ static void mbi_extracted_let_go(merbit_plan *plan) {
   plan->device.bytes += csr->bytes;
 }
 
-static merbit_status mbi_extracted_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_extracted_create(merbit_plan *plan) {
   const int high = plan->nonempty.block_rows, wide = plan->nonempty.block_cols;
   mbi_extracted_enter(plan);
   MBI_TRY(mbi_extracted_allocate(plan, high, wide,
@@ -23616,7 +23624,7 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
   return mbi_extract_fill(plan, from, 0, 0, plan->device.values);
 }
 
-static merbit_status mbi_extract_refresh(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_extract_refresh(merbit_plan *plan) {
   return mbi_extracted_refill(plan, mbi_extract_values);
 }
 
@@ -23679,7 +23687,7 @@ static merbit_status mbi_extract_build(mbi_extract *c, const merbit_bsr_desc *sh
   return tally->descends == 0 ? mbi_extract_take(c, shape, tally) : MERBIT_OK;
 }
 
-static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
+MBI_NOINLINE static merbit_status mbi_extract_all(mbi_extract *c, mbi_extract_tally *tally) {
   const mbi_device_csr *csr = &c->plan->extracted.csr;
   merbit_bsr_desc shape;
   memset(&shape, 0, sizeof shape);
@@ -23722,7 +23730,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   return mbi_bsr_create(plan);
 }
 
-static merbit_status mbi_extract_create(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_extract_create(merbit_plan *plan) {
   mbi_extract_tally tally = {0, 0, 0, 0};
   mbi_extract c;
   merbit_status status;
@@ -23802,7 +23810,7 @@ static int64_t mbi_symmetric_apart(const merbit_view *csr, int tasks) {
   return sum;
 }
 
-static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   const merbit_view *csr = &plan->csr;
   int64_t at = csr->rows;
   void *memory;
@@ -24228,7 +24236,7 @@ static void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-static merbit_status mbi_measure(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_measure(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
   mbi_measured answer;
   char *key = NULL;
@@ -24342,7 +24350,7 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   return mbi_choose_by_cost(plan);
 }
 
-static merbit_status mbi_choose_semiring(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_choose_semiring(merbit_plan *plan) {
   plan->method = MERBIT_METHOD_MERGE;
   if (mbi_choose_unseen(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
@@ -24401,7 +24409,7 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
       desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
-static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+MBI_NOINLINE static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
   if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
@@ -24421,7 +24429,7 @@ static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   return status;
 }
 
-static merbit_status mbi_choose_values(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
@@ -24450,7 +24458,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_choose_auto(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -24476,7 +24484,7 @@ static merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_choose(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
@@ -24514,7 +24522,7 @@ static const char *mbi_reordering_name(merbit_reordering reordering) {
   return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
 
-static merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
     const mbi_method *method, const merbit_plan_desc *desc) {
   if (desc->reordering == MERBIT_REORDERING_NONE) {
     return MERBIT_OK;
@@ -24569,7 +24577,7 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   return MERBIT_OK;
 }
 
-static merbit_status mbi_reorder_make(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_reorder_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   merbit_view host;
   merbit_status status;
@@ -24601,7 +24609,7 @@ static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble
       plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
   int i;
@@ -24631,7 +24639,7 @@ static int mbi_reorder_on_gpu(const merbit_plan *plan) {
       (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
 }
 
-static merbit_status mbi_reorder_upload(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
   MBI_TRY(r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan));
@@ -24670,7 +24678,7 @@ static void mbi_reorder_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->reorder.places);
 }
 
-static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+MBI_NOINLINE static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
     mbi_devptr from, mbi_devptr to, int64_t count, void *stream) {
   mbk_reorder_gather_arguments arguments;
   arguments.order = index;
@@ -24682,7 +24690,7 @@ static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devpt
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+MBI_NOINLINE static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
     mbi_devptr to) {
   MBI_TRY(
       mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL));
@@ -24700,7 +24708,7 @@ static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
 
-static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_NOINLINE static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;
   if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
       mbi_reorder_on_cpu(plan)) {
@@ -24723,7 +24731,7 @@ static int mbi_plan_is_symmetric(const merbit_plan *plan) {
   return mbi_view_is_triangle(&plan->symmetric.view);
 }
 
-static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_symmetric_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->method != MERBIT_METHOD_SYMMETRIC) {
     return MERBIT_OK;
@@ -24856,7 +24864,7 @@ static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *ho
       &half->full, &half->places);
 }
 
-static merbit_status mbi_symmetric_make(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_symmetric_make(merbit_plan *plan) {
   mbi_symmetric *half = &plan->symmetric;
   const double start = mbi_seconds();
   merbit_view host;
@@ -24891,7 +24899,7 @@ static void mbi_symmetric_destroy(merbit_plan *plan) {
   mbi_release(plan->context, plan->symmetric.parts);
 }
 
-static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_NOINLINE static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   const mbi_symmetric *half = &plan->symmetric;
   if (half->places == NULL) {
     return MERBIT_OK;
@@ -25096,7 +25104,7 @@ static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   return mbi_device_synchronize(context, NULL);
 }
 
-static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
+MBI_NOINLINE static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
   mbi_device_csr *to = &plan->device;
   mbi_transposing t;
   merbit_status status;
@@ -25119,7 +25127,7 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
 }
 
 /* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
-static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc) {
   if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -25207,7 +25215,7 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
       status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
-static merbit_status mbi_transpose_make(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_transpose_make(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
@@ -25239,7 +25247,7 @@ static merbit_status mbi_transpose_make(merbit_plan *plan) {
   return status;
 }
 
-static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_NOINLINE static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   if (!mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;
   }
@@ -25377,7 +25385,7 @@ static merbit_method mbi_choose_given(const merbit_plan *plan) {
       : plan->symmetric.direct    ? MERBIT_METHOD_SYMMETRIC : MERBIT_METHOD_AUTO;
 }
 
-static merbit_status mbi_choose_cpu(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_choose_cpu(merbit_plan *plan) {
   const merbit_method given = mbi_choose_given(plan);
   if (!mbi_plan_takes_blocks(plan)) {
     plan->values = plan->csr.values;
@@ -25565,7 +25573,7 @@ static merbit_status mbi_stored_on_cpu(merbit_plan *plan, const mbi_new_values *
   return mbi_plan_has_blocks(plan) || plan->symmetric.direct ? MERBIT_OK : mbi_numa_plan(plan);
 }
 
-static merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_NOINLINE static merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   return plan->side == MERBIT_SIDE_CUDA ? mbi_stored_on_cuda(plan, fresh)
       : mbi_stored_on_cpu(plan, fresh);
 }
@@ -25577,7 +25585,7 @@ static const mbi_stage mbi_stages[MBI_STAGES] = {
     {mbi_reorder_make, mbi_reorder_map_values}, {NULL, mbi_stored_map_values}
 };
 
-static merbit_status mbi_stages_make(merbit_plan *plan, int first) {
+MBI_NOINLINE static merbit_status mbi_stages_make(merbit_plan *plan, int first) {
   int i;
   for (i = first; i < MBI_STAGES; i++) {
     if (mbi_stages[i].make != NULL) {
@@ -25587,7 +25595,7 @@ static merbit_status mbi_stages_make(merbit_plan *plan, int first) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh) {
+MBI_NOINLINE static merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < MBI_STAGES && status == MERBIT_OK; i++) {
@@ -25649,7 +25657,7 @@ static merbit_status mbi_workspace_fill_cpu(merbit_workspace *workspace) {
   return mbi_epilogue_allocate_sums(workspace);
 }
 
-static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
+MBI_NOINLINE static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_context *context = plan->context;
   merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
   merbit_status status;
@@ -25672,7 +25680,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   return MERBIT_OK;
 }
 
-static merbit_status mbi_plan_wait(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_plan_wait(merbit_plan *plan) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
   status = mbi_device_synchronize(plan->context, NULL);
@@ -25781,7 +25789,7 @@ static merbit_status mbi_tuning_check_sigma(const merbit_plan *plan) {
       knobs != NULL ? "use plan_desc.tuning with its names: " : "leave it 0", list);
 }
 
-static merbit_status mbi_tuning_take(merbit_plan *plan) {
+MBI_NOINLINE static merbit_status mbi_tuning_take(merbit_plan *plan) {
   const char *tuning = plan->desc.tuning, *at = tuning;
   const char *knobs = mbi_tuning_knobs(plan);
   unsigned seen = 0;
@@ -26071,7 +26079,7 @@ static merbit_status mbi_plan_check(merbit_context *context, const merbit_view *
   return mbi_reorder_check(context, view, asked, desc);
 }
 
-static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
     const merbit_plan_desc *desc, const mbi_plan_making *how, merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
@@ -26366,7 +26374,7 @@ static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t 
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
 }
 
-static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
+MBI_NOINLINE static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
     const void *x, const void *y) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
@@ -26396,7 +26404,7 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
   plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
+MBI_NOINLINE static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
     const void **known, const char *name) {
   merbit_context *context = plan->context;
   if (pointer == *known) {
@@ -26599,7 +26607,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
       &arguments, MBI_LAUNCH_DEPENDENT);
 }
 
-static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+MBI_NOINLINE static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
     const void *x, void *y, const void *const *vectors, const double *scalars, double *sums,
     const int *skip, void *stream) {
   merbit_status status;
@@ -27550,13 +27558,15 @@ typedef struct mbi_step_call {
 #define MBS_ALWAYS MBI_STEP_ALWAYS
 #define MBS_RUNNING MBI_STEP_RUNNING
 #define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
-#define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_SCALAR(name, part) mbi_##name##part##_f64
+#define MBS_UNUSED __attribute__((unused)) static
+#define MBS_BEFORE(name) MBS_UNUSED int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name) \
-  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c, \
-                                     const double *sums)
+  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c, \
+                                         const double *sums)
 #define MBS_STEP(name, adds, maxes, when) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
@@ -27571,9 +27581,9 @@ typedef struct mbi_step_call {
     } \
     memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums); \
   } \
-  static const mbi_step_code MBS_NAME(name, _code) = {MBS_NAME(name, _before), \
+  static const mbi_step_code MBS_NAME(name, _code) = {MBS_SCALAR(name, _before), \
                                                             MBS_NAME(name, _chunk), \
-                                                            MBS_NAME(name, _after), \
+                                                            MBS_SCALAR(name, _after), \
                                                             adds, \
                                                             maxes, \
                                                             when, \
@@ -27585,19 +27595,19 @@ typedef struct mbi_wide_code {
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 
-#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_COUNT(name) MBS_UNUSED int MBS_NAME(name, _count)(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, int first, double *sums)
 #define MBS_WIDE_AFTER(name) \
-  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v, \
-                                     const double *sums)
+  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v, \
+                                         const double *sums)
 #define MBS_WIDE_STEP(name) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
     const mbi_solve_vectors v = *call->v; \
     const mbi_solve_state c = *call->scalars; \
-    const int count = MBS_NAME(name, _count)(&c); \
+    const int count = MBS_SCALAR(name, _count)(&c); \
     const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK; \
     const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
     int first, k; \
@@ -27613,7 +27623,7 @@ typedef struct mbi_wide_code {
     } \
   } \
   static const mbi_wide_code MBS_NAME(name, _wide) = { \
-      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)}; \
+      MBS_SCALAR(name, _count), MBS_NAME(name, _chunk), MBS_SCALAR(name, _after)}; \
   static const mbi_step_code MBS_NAME(name, _code) = { \
       NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
 
@@ -27686,7 +27696,7 @@ MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
+MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -27696,19 +27706,9 @@ MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_residual) {
-  mbi_solve_state *s = &m->state;
-  (void)c;
-  s->ww = sums[0];
-  s->bb = sums[1];
-  s->w_most = sums[2];
-  s->x_most = sums[3];
-  s->b_most = sums[4];
-  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
-}
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
+MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
   const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
@@ -27720,7 +27720,7 @@ MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   }
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
-MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -27805,7 +27805,7 @@ static void mbi_solve_free(merbit_solver *solver) {
   solver->bytes = 0;
 }
 
-static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+MBI_NOINLINE static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
         solver->gpu.stream);
@@ -27820,7 +27820,7 @@ static size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
+MBI_NOINLINE static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
@@ -27829,7 +27829,7 @@ static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_solve_download(merbit_solver *solver, void *target,
+MBI_NOINLINE static merbit_status mbi_solve_download(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
     return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
@@ -27842,7 +27842,8 @@ static int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-static merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const void *source) {
+MBI_NOINLINE static merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot,
+    const void *source) {
   void *target = solver->v.at[slot];
   if (mbi_solve_host_vectors(solver)) {
     void *stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
@@ -27853,7 +27854,7 @@ static merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const vo
       ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream) : MERBIT_OK;
 }
 
-static merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
+MBI_NOINLINE static merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
   const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
   if (!host || solver->plan->reorder.order != NULL) {
@@ -27920,7 +27921,7 @@ static uint64_t mbi_solve_arena_bytes(const merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? 64 * MBI_DEVICE_PART + (uint64_t)solver->view.nnz / 2 : 0;
 }
 
-static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const uint64_t arena = mbi_solve_arena_bytes(solver);
   uint64_t bytes;
   mbi_solve_lay_out(solver);
@@ -27981,7 +27982,7 @@ static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count,
   }
 }
 
-static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+MBI_NOINLINE static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
   merbit_status status;
@@ -28044,7 +28045,7 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
 }
 
-static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
+MBI_NOINLINE static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
   const int there = memory == MERBIT_MEMORY_DEVICE ||
@@ -28120,7 +28121,7 @@ static void mbi_setup_rows(void *argument, int task) {
   e->norms[task] = most;
 }
 
-static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,
     merbit_matrix **copy, merbit_view *csr) {
   *copy = NULL;
   *csr = *view;
@@ -28132,7 +28133,7 @@ static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *v
   return MERBIT_OK;
 }
 
-static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
+MBI_NOINLINE static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
     double *blocks) {
   mbi_setup e;
   void *norms = NULL;
@@ -28242,14 +28243,14 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
+MBI_NOINLINE static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_t row,
     double value) {
   return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "A(%" PRId64 ", %" PRId64
       "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
+MBI_NOINLINE static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
     void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
@@ -28271,7 +28272,7 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 }
 
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
-static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
+MBI_NOINLINE static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   const mbi_step *step = &solver->method->steps[index];
   int64_t n = solver->n;
   mbk_solve_step_arguments arguments;
@@ -28289,7 +28290,7 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
       solver->gpu.stream, &arguments);
 }
 
-static merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
+MBI_NOINLINE static merbit_status mbi_solve_fused(merbit_solver *solver, int index) {
   mbk_solve_step_arguments arguments;
   arguments.v = solver->v;
   arguments.n = solver->n;
@@ -28309,22 +28310,24 @@ static merbit_status mbi_solve_multiply(merbit_solver *solver, int from, int to,
       NULL, sums, skip, solver->gpu.stream);
 }
 
-static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+MBI_NOINLINE static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   return solver->method->sums == 0 ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from],
       NULL, solver->v.at[to], solver->gpu.stream)
       : mbi_solve_multiply(solver, from, to, from, NULL, NULL);
 }
 
-static merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from, int to) {
+MBI_NOINLINE static merbit_status mbi_solve_product_unless_stopped(merbit_solver *solver, int from,
+    int to) {
   return mbi_solve_multiply(solver, from, to, from, NULL, &solver->memory->state.stop);
 }
 
-static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
+MBI_NOINLINE static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to,
+    int with) {
   mbi_solve_state *state = &solver->memory->state;
   return mbi_solve_multiply(solver, from, to, with, state->product_sums, &state->stop);
 }
 
-static merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
+MBI_NOINLINE static merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int span) {
   double tolerance = solver->desc.tolerance;
   double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
   int cap = solver->desc.max_iterations;
@@ -28344,7 +28347,7 @@ static merbit_status mbi_solve_prepare_round(merbit_solver *solver, int how, int
       solver->gpu.stream, &arguments);
 }
 
-static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+MBI_NOINLINE static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   MBI_TRY(x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
       : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W));
   return mbi_solve_step(solver, MBI_STEP_RESIDUAL);
@@ -28380,7 +28383,7 @@ static merbit_status mbi_solve_find_fused(merbit_solver *solver) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_solve_specialise(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
   mbi_preamble preamble;
@@ -28396,7 +28399,7 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return mbi_solve_find_fused(solver);
 }
 
-static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
+MBI_NOINLINE static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
     solver->v.from = r;
@@ -28502,7 +28505,7 @@ MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
+MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
@@ -28512,36 +28515,16 @@ MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
     sums[0] += r * z;
   }
 }
-MBS_AFTER(cg_start) {
-  (void)c;
-  m->state.scalar[MBI_CG_RZ] = sums[0];
-  mbi_solve_restart(m);
-}
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(cg_start_p) MBS_ELEMENT(cg_start_p) {
+MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
   sums[0] += MBS_LOAD(MBI_CG_R) * z;
 }
-MBS_AFTER(cg_start_p) {
-  (void)c;
-  m->state.scalar[MBI_CG_RZ] = sums[0];
-}
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-MBS_BEFORE(cg_update_r) {
-  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
-  if (!(rz > 0)) {
-    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
-  }
-  if (!(pq > 0) || !(pq - pq == 0)) {
-    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
-  }
-  c->scalar[MBI_CG_ALPHA] = rz / pq;
-  return 0;
-}
 MBS_ELEMENT(cg_update_r) {
   const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)updated;
@@ -28549,30 +28532,15 @@ MBS_ELEMENT(cg_update_r) {
   sums[0] += r * r;
   sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
 }
-MBS_AFTER(cg_update_r) {
-  double *scalar = m->state.scalar;
-  int k;
-  for (k = MBI_CG_RING - 1; k > 0; k--) {
-    scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];
-  }
-  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
-  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
-  scalar[MBI_CG_RZ] = sums[1];
-  mbi_solve_count(m, sums[0]);
-}
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
+MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
-MBS_AFTER(cg_rz) {
-  (void)c;
-  m->state.scalar[MBI_CG_RZ] = sums[0];
-}
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
+MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
   const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
@@ -28582,7 +28550,7 @@ MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -28801,7 +28769,7 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #define MBI_BICG_SHADOW_S 6
 #define MBI_BICG_SHADOW_T 7
 
-MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
+MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_BICG_R, r);
@@ -28812,22 +28780,8 @@ MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   }
   sums[0] += r * r;
 }
-MBS_AFTER(bicgstab_start) {
-  (void)c;
-  m->state.scalar[MBI_BICG_RHO] = sums[0];
-  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
-  mbi_solve_restart(m);
-}
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-MBS_BEFORE(bicgstab_s) {
-  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(alpha - alpha == 0)) {
-    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
-  }
-  c->scalar[MBI_BICG_ALPHA] = alpha;
-  return 0;
-}
 MBS_ELEMENT(bicgstab_s) {
   const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
   const double s = (double)(MBS_VECTOR)exact;
@@ -28837,21 +28791,8 @@ MBS_ELEMENT(bicgstab_s) {
   }
   sums[0] += s * s;
 }
-MBS_AFTER(bicgstab_s) {
-  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
-  m->state.scalar[MBI_BICG_SS] = sums[0];
-}
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-MBS_BEFORE(bicgstab_update_x_r) {
-  const double ts = c->product_sums[0], tt = c->product_sums[1];
-  const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) {
-    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
-  }
-  c->scalar[MBI_BICG_OMEGA] = omega;
-  return 0;
-}
 MBS_ELEMENT(bicgstab_update_x_r) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
@@ -28864,31 +28805,9 @@ MBS_ELEMENT(bicgstab_update_x_r) {
   sums[0] += r * r;
   sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
 }
-MBS_AFTER(bicgstab_update_x_r) {
-  mbi_solve_state *s = &m->state;
-  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
-  const double omega = c->scalar[MBI_BICG_OMEGA];
-  s->scalar[MBI_BICG_OMEGA] = omega;
-  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
-  s->scalar[MBI_BICG_RHO] = sums[1];
-  mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) {
-    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
-    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
-    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
-      s->why = MBI_WHY_OMEGA;
-      s->value = omega;
-      s->stop = MBI_SOLVE_BREAKDOWN;
-    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
-      s->why = MBI_WHY_SHADOW;
-      s->value = sums[1];
-      s->stop = MBI_SOLVE_BREAKDOWN;
-    }
-  }
-}
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
+MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -28897,7 +28816,7 @@ MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -29073,10 +28992,6 @@ MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSE
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_BEFORE(arnoldi_start) {
-  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
-  return 0;
-}
 MBS_ELEMENT(arnoldi_start) {
   const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
   MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
@@ -29084,21 +28999,8 @@ MBS_ELEMENT(arnoldi_start) {
       v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
   sums[0] += first * first;
 }
-MBS_AFTER(arnoldi_start) {
-  mbi_solve_state *s = &m->state;
-  (void)sums;
-  if (s->iterations == 0) {
-    s->scalar[MBI_GMRES_RESTARTS] = 0;
-  }
-  s->scalar[MBI_GMRES_STALLS] = 0;
-  mbi_arnoldi_begin(s, sqrt(c->ww));
-  mbi_solve_restart(m);
-}
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-MBS_WIDE_COUNT(arnoldi_project) {
-  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
-}
 MBS_WIDE_ELEMENT(arnoldi_project) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   const double w = MBS_LOAD(MBI_AT_W);
@@ -29114,19 +29016,8 @@ MBS_WIDE_ELEMENT(arnoldi_project) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_project) {
-  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
-  int k;
-  for (k = 0; k < size; k++) {
-    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
-  }
-  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
-}
 MBS_WIDE_STEP(arnoldi_project)
 
-MBS_WIDE_COUNT(arnoldi_reproject) {
-  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
-}
 MBS_WIDE_ELEMENT(arnoldi_reproject) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   double w = MBS_LOAD(MBI_AT_W);
@@ -29146,16 +29037,9 @@ MBS_WIDE_ELEMENT(arnoldi_reproject) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_reproject) {
-  if (v->lanczos) {
-    mbi_lanczos_count(m, v, sums);
-  } else {
-    mbi_gmres_count(m, v, sums);
-  }
-}
 MBS_WIDE_STEP(arnoldi_reproject)
 
-MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
+MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
   const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
@@ -29178,7 +29062,7 @@ MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
-MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -29230,7 +29114,8 @@ static merbit_status mbi_gmres_iterate(merbit_solver *solver, int index, int cou
   return mbi_solve_step(solver, MBI_GMRES_EXTEND);
 }
 
-static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
+MBI_NOINLINE static merbit_status mbi_gmres_check(merbit_context *context,
+    const merbit_solver_desc *desc) {
   if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.restart is %d; use 1 to %d iterations, or 0 for %d",
@@ -29526,7 +29411,7 @@ static merbit_status mbi_recorded_launch(merbit_solver *solver, int span) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
+MBI_NOINLINE static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
   const double start = mbi_seconds();
   int i;
   if (mbi_recorded_wanted(solver)) {
@@ -29664,7 +29549,7 @@ static void mbi_solver_reset(merbit_solver *solver, double *history, int history
   solver->started = mbi_seconds();
 }
 
-static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
+MBI_NOINLINE static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
   int span = mbi_solve_first_round(solver), how;
   *stop = MBI_SOLVE_ON;
@@ -29822,26 +29707,18 @@ MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-MBS_BEFORE(refine_down) {
-  c->scalar[0] = sqrt(c->ww);
-  return 0;
-}
 MBS_ELEMENT(refine_down) {
   (void)sums;
   ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
 }
-MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-MBS_BEFORE(refine_up) {
-  c->scalar[0] = sqrt(c->ww);
-  return 0;
-}
 MBS_ELEMENT(refine_up) {
   (void)sums;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
       c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
 }
-MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -29901,7 +29778,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   return status;
 }
 
-static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
+MBI_NOINLINE static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
     merbit_memory memory, const void **rounded) {
   const int there = memory == MERBIT_MEMORY_DEVICE ||
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
@@ -29922,14 +29799,14 @@ static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
   return status;
 }
 
-static merbit_status mbi_refine_holds(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_refine_holds(merbit_solver *solver) {
   const double norm = solver->inner->norm;
   return norm - norm == 0 ? MERBIT_OK : mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
       "the matrix has a value that f32 does not hold, or that "
       "is not finite; set solver_desc.refine to 0");
 }
 
-static merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
+MBI_NOINLINE static merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
     merbit_solver_desc *desc) {
   *desc = solver->desc;
   *view = solver->view;
@@ -29999,7 +29876,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   return mbi_solve_step(solver, MBI_REFINE_UP);
 }
 
-static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
+MBI_NOINLINE static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
   double last = 0;
   solver->inner_iterations = 0;
@@ -30042,13 +29919,13 @@ static void *mbi_solver_inverse_place(const merbit_solver *solver) {
   return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
 }
 
-static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
   return solver->plan->reorder.order == NULL ? MERBIT_OK
       : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
       solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
 }
 
-static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+MBI_NOINLINE static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
   const int64_t entries = solver->n * solver->v.block;
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
   void *inverse = NULL;
@@ -30216,7 +30093,7 @@ static void mbi_setup_release(merbit_solver *solver) {
   memset(gpu, 0, sizeof *gpu);
 }
 
-static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30230,7 +30107,7 @@ static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *v
   return mbi_setup_launch_rows(solver, view, gpu);
 }
 
-static merbit_status mbi_setup_end(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_setup_end(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const int64_t entries = solver->n * solver->v.block;
   mbi_setup_gpu *gpu = &solver->gpu.setup;
@@ -30254,7 +30131,7 @@ static merbit_status mbi_setup_end(merbit_solver *solver) {
   return status;
 }
 
-static merbit_status mbi_setup_when_checked(void *maker) {
+MBI_NOINLINE static merbit_status mbi_setup_when_checked(void *maker) {
   merbit_solver *solver = (merbit_solver *)maker;
   return mbi_setup_begin(solver, &solver->view);
 }
@@ -30276,7 +30153,7 @@ static merbit_status mbi_setup_on_cpu(merbit_solver *solver, const merbit_view *
   return status;
 }
 
-static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
+MBI_NOINLINE static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
   merbit_matrix *copy;
   merbit_view csr;
@@ -30295,7 +30172,7 @@ static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *
   return status;
 }
 
-static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
+MBI_NOINLINE static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory memory,
     merbit_view *view, void **own) {
   merbit_context *context = solver->context;
   const int64_t count = mbi_view_values(view);
@@ -30502,7 +30379,7 @@ static void mbi_solver_release_parts(merbit_solver *solver) {
   solver->single_values = NULL;
 }
 
-static merbit_status mbi_solver_enter(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_solver_enter(merbit_solver *solver) {
   return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
 }
 
@@ -30576,7 +30453,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   return mbi_solver_make(solver);
 }
 
-static merbit_status mbi_solver_build(merbit_solver *solver) {
+MBI_NOINLINE static merbit_status mbi_solver_build(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
@@ -31252,7 +31129,8 @@ static void mbi_weights_check_task(void *argument, int task) {
   }
 }
 
-static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+MBI_NOINLINE static merbit_status mbi_weights_check(merbit_context *context,
+    const merbit_view *graph) {
   mbi_weights w;
   int task;
   if (graph->values == NULL || graph->nnz == 0) {
@@ -31399,7 +31277,7 @@ static merbit_status mbi_weights_compute(mbi_weights *w) {
   return mbi_weights_store(w);
 }
 
-static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+MBI_NOINLINE static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
     mbi_weights *w) {
   merbit_status status;
   memset(w, 0, sizeof *w);
@@ -31457,7 +31335,7 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+MBI_NOINLINE static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
     const void *ranks) {
   merbit_context *context = run->context;
   MBI_TRY(mbi_view_check_header(context, graph));
@@ -31562,7 +31440,7 @@ static int mbi_pagerank_counts_on_gpu(const mbi_pagerank *run, const merbit_view
       view->format == MERBIT_CSR && view->values == NULL && !mbi_view_is_triangle(view);
 }
 
-static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+MBI_NOINLINE static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
   const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
   if (run->desc.unweighted) {
@@ -31630,7 +31508,7 @@ static uint64_t mbi_pagerank_divide(mbi_pagerank *run, int dual, mbi_devptr spac
   return used;
 }
 
-static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+MBI_NOINLINE static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
   mbi_plan_making making;
@@ -31819,7 +31697,7 @@ static merbit_status mbi_pagerank_load(mbi_pagerank *run) {
   return mbi_pagerank_begin(run);
 }
 
-static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+MBI_NOINLINE static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   merbit_solver *engine = &run->engine;
   merbit_status status;
   MBI_TRY(mbi_pagerank_plan(run, MERBIT_SIDE_CUDA));
@@ -31854,7 +31732,7 @@ static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   run->plan = NULL;
 }
 
-static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
+MBI_NOINLINE static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
   const int look = run->memory.state.iterations + span;
   merbit_status status = MERBIT_OK;
@@ -31873,7 +31751,7 @@ static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   return status;
 }
 
-static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+MBI_NOINLINE static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
   void *z = run->gpu.z[run->plan->making.dual ? 0 : run->memory.state.iterations % 2];
   mbk_pagerank_end_arguments end;
   merbit_status status;
@@ -32390,7 +32268,7 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
+MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
   int k, q;
@@ -32409,9 +32287,9 @@ MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
     MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
   }
 }
-MBS_NOTHING_AFTER(eigen_rotate) MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
+MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
   const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
   const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
@@ -32419,43 +32297,21 @@ MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
   sums[1] += x * x;
   sums[2] += x * w;
 }
-MBS_AFTER(eigen_check) {
-  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
-  m->ring[3 * at] = sums[0];
-  m->ring[3 * at + 1] = sums[1];
-  m->ring[3 * at + 2] = sums[2];
-  m->state.scalar[MBI_EIGEN_CHECK] += 1;
-}
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
+MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
   sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
   sums[1] += w * w;
 }
-MBS_AFTER(power_measure) {
-  mbi_solve_state *s = &m->state;
-  (void)c;
-  s->scalar[MBI_POWER_VALUE] = sums[0];
-  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
-  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
-}
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-MBS_BEFORE(power_normalise) {
-  const double length = c->scalar[MBI_POWER_LENGTH];
-  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
-}
 MBS_ELEMENT(power_normalise) {
   const double w = MBS_LOAD(MBI_AT_W);
   const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
   sums[0] += r * r;
   MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
-}
-MBS_AFTER(power_normalise) {
-  (void)c;
-  mbi_solve_count(m, sums[0]);
 }
 MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_VECTOR
@@ -32474,7 +32330,7 @@ static double mbi_eigen_random(mbi_eigen *e) {
   return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
-static merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
+MBI_NOINLINE static merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   merbit_solver *solver = e->solver;
   const int64_t n = solver->n;
   void *host = NULL;
@@ -32500,12 +32356,12 @@ static merbit_status mbi_eigen_random_vector(mbi_eigen *e, int slot) {
   return status;
 }
 
-static merbit_status mbi_eigen_read_state(mbi_eigen *e) {
+MBI_NOINLINE static merbit_status mbi_eigen_read_state(mbi_eigen *e) {
   e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
   return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
 }
 
-static merbit_status mbi_eigen_write_state(mbi_eigen *e) {
+MBI_NOINLINE static merbit_status mbi_eigen_write_state(mbi_eigen *e) {
   e->state.stop = MBI_SOLVE_RUNNING;
   e->state.closed = 0;
   return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
@@ -32549,7 +32405,7 @@ static merbit_status mbi_lanczos_join(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_EIGEN_EXTEND);
 }
 
-static merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
+MBI_NOINLINE static merbit_status mbi_lanczos_iterate(merbit_solver *solver, int index, int count) {
   (void)index;
   (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
@@ -32694,7 +32550,7 @@ static int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
   return kept < basis ? kept : basis;
 }
 
-static merbit_status mbi_lanczos_run(mbi_eigen *e) {
+MBI_NOINLINE static merbit_status mbi_lanczos_run(mbi_eigen *e) {
   const int basis = e->solver->v.basis;
   MBI_TRY(mbi_lanczos_add_random(e, 0));
   e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
@@ -32735,7 +32591,7 @@ static void mbi_power_layout(merbit_solver *solver) {
   solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
 }
 
-static merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
+MBI_NOINLINE static merbit_status mbi_power_iterate(merbit_solver *solver, int index, int count) {
   (void)index;
   (void)count;
   MBI_TRY(mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W));
@@ -32757,7 +32613,7 @@ static void mbi_power_decide(mbi_eigen *e) {
   mbi_eigen_progress(e, residual);
 }
 
-static merbit_status mbi_power_run(mbi_eigen *e) {
+MBI_NOINLINE static merbit_status mbi_power_run(mbi_eigen *e) {
   double before = mbi_seconds();
   int span = MBI_SOLVE_ROUND_FIRST;
   MBI_TRY(mbi_eigen_random_vector(e, MBI_ARNOLDI_U));
