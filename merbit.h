@@ -9929,62 +9929,35 @@ typedef struct mbi_scan {
   int tasks;
   int64_t first[MBI_MAX_THREADS];
 } mbi_scan;
-static void mbi_scan_task_i32(void *argument, int task) {
-  mbi_scan *scan = (mbi_scan *)argument;
-  const int32_t *array = (const int32_t *)scan->array;
-  const uint32_t base = (uint32_t)scan->base;
-  const uint32_t width = (uint32_t)(scan->end - scan->base);
-  int64_t i = mbi_share(scan->count, scan->tasks, task);
-  int64_t last = mbi_share(scan->count, scan->tasks, task + 1);
-  scan->first[task] = scan->count;
-  while (i < last) {
-    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last;
-    unsigned bad = 0;
-    for (; i < stop; i++) {
-      bad |= (unsigned)((uint32_t)array[i] - base >= width);
-    }
-    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) {
-      bad |= (unsigned)(array[i] < array[i - 1]);
-    }
-    for (i = start; bad && i < stop; i++) {
-      if ((uint32_t)array[i] - base >= width ||
-          (scan->ordered && i > 0 && array[i] < array[i - 1])) {
-        scan->first[task] = i;
-        return;
-      }
-    }
-    i = stop;
-  }
+#define MBI_EACH_1(SUFFIX_, C_) \
+static void mbi_scan_task_##SUFFIX_(void *argument, int task) { \
+  mbi_scan *scan = (mbi_scan *)argument; \
+  const C_ *array = (const C_ *)scan->array; \
+  const u##C_ base = (u##C_)scan->base; \
+  const u##C_ width = (u##C_)(scan->end - scan->base); \
+  int64_t i = mbi_share(scan->count, scan->tasks, task); \
+  int64_t last = mbi_share(scan->count, scan->tasks, task + 1); \
+  scan->first[task] = scan->count; \
+  while (i < last) { \
+    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last; \
+    unsigned bad = 0; \
+    for (; i < stop; i++) { \
+      bad |= (unsigned)((u##C_)array[i] - base >= width); \
+    } \
+    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) { \
+      bad |= (unsigned)(array[i] < array[i - 1]); \
+    } \
+    for (i = start; bad && i < stop; i++) { \
+      if ((u##C_)array[i] - base >= width || \
+          (scan->ordered && i > 0 && array[i] < array[i - 1])) { \
+        scan->first[task] = i; \
+        return; \
+      } \
+    } \
+    i = stop; \
+  } \
 }
-
-static void mbi_scan_task_i64(void *argument, int task) {
-  mbi_scan *scan = (mbi_scan *)argument;
-  const int64_t *array = (const int64_t *)scan->array;
-  const uint64_t base = (uint64_t)scan->base;
-  const uint64_t width = (uint64_t)(scan->end - scan->base);
-  int64_t i = mbi_share(scan->count, scan->tasks, task);
-  int64_t last = mbi_share(scan->count, scan->tasks, task + 1);
-  scan->first[task] = scan->count;
-  while (i < last) {
-    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last;
-    unsigned bad = 0;
-    for (; i < stop; i++) {
-      bad |= (unsigned)((uint64_t)array[i] - base >= width);
-    }
-    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) {
-      bad |= (unsigned)(array[i] < array[i - 1]);
-    }
-    for (i = start; bad && i < stop; i++) {
-      if ((uint64_t)array[i] - base >= width ||
-          (scan->ordered && i > 0 && array[i] < array[i - 1])) {
-        scan->first[task] = i;
-        return;
-      }
-    }
-    i = stop;
-  }
-}
-
+MBI_EACH_1(i32, int32_t) MBI_EACH_1(i64, int64_t)
 static int64_t mbi_scan_array(merbit_context *context, const void *array,
     merbit_index_type type, int64_t count, int base, int64_t width, int ordered) {
   mbi_scan scan;
@@ -12000,100 +11973,53 @@ static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   return inside;
 }
 
-static void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
-    uint32_t first, uint32_t limit, double *values, uint64_t *mask) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
-  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
-  const uint32_t base = (uint32_t)s->base;
-  const int32_t *col_ind = s->col_ind;
-  const double *from = (const double *)b->csr->values;
-  const int64_t end = s->end[r];
-  int64_t at = s->at[r];
-  uint32_t column = s->next[r];
-  while (column < limit) {
-    const uint32_t k = row + (column - first) * stride;
-    if (values != NULL) {
-      values[k] = from != NULL ? from[at] : 1;
-    }
-    if (mask != NULL) {
-      mask[k / 64] |= (uint64_t)1 << k % 64;
-    }
-    at++;
-    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
-  }
-  s->at[r] = at;
-  s->next[r] = column;
+#define MBI_EACH_2(SUFFIX_, C_) \
+static void mbi_blocking_put_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, int r, \
+    uint32_t first, uint32_t limit, C_ *values, uint64_t *mask) { \
+  const merbit_view *to = &b->bsr->view; \
+  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to)); \
+  const uint32_t stride = (uint32_t)mbi_block_column_stride(to); \
+  const uint32_t base = (uint32_t)s->base; \
+  const int32_t *col_ind = s->col_ind; \
+  const C_ *from = (const C_ *)b->csr->values; \
+  const int64_t end = s->end[r]; \
+  int64_t at = s->at[r]; \
+  uint32_t column = s->next[r]; \
+  while (column < limit) { \
+    const uint32_t k = row + (column - first) * stride; \
+    if (values != NULL) { \
+      values[k] = from != NULL ? from[at] : 1; \
+    } \
+    if (mask != NULL) { \
+      mask[k / 64] |= (uint64_t)1 << k % 64; \
+    } \
+    at++; \
+    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END; \
+  } \
+  s->at[r] = at; \
+  s->next[r] = column; \
+} \
+static void mbi_blocking_take_##SUFFIX_(const mbi_blocking *b, mbi_strip *s, \
+    uint32_t column, int64_t block) { \
+  const merbit_view *to = &b->bsr->view; \
+  const uint32_t first = column * (uint32_t)to->block_cols; \
+  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols; \
+  C_ *values = (C_ *)(uintptr_t)to->values; \
+  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks; \
+  int r; \
+  if (values != NULL) { \
+    values += (size_t)block * size; \
+    memset(values, 0, size * sizeof *values); \
+  } \
+  if (mask != NULL) { \
+    mask += block * b->bsr->mask_words; \
+    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask); \
+  } \
+  for (r = 0; r < s->rows; r++) { \
+    mbi_blocking_put_##SUFFIX_(b, s, r, first, first + (uint32_t)to->block_cols, values, mask); \
+  } \
 }
-
-static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
-    uint32_t column, int64_t block) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t first = column * (uint32_t)to->block_cols;
-  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
-  double *values = (double *)(uintptr_t)to->values;
-  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
-  int r;
-  if (values != NULL) {
-    values += (size_t)block * size;
-    memset(values, 0, size * sizeof *values);
-  }
-  if (mask != NULL) {
-    mask += block * b->bsr->mask_words;
-    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
-  }
-  for (r = 0; r < s->rows; r++) {
-    mbi_blocking_put_f64(b, s, r, first, first + (uint32_t)to->block_cols, values, mask);
-  }
-}
-
-static void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
-    uint32_t first, uint32_t limit, float *values, uint64_t *mask) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
-  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
-  const uint32_t base = (uint32_t)s->base;
-  const int32_t *col_ind = s->col_ind;
-  const float *from = (const float *)b->csr->values;
-  const int64_t end = s->end[r];
-  int64_t at = s->at[r];
-  uint32_t column = s->next[r];
-  while (column < limit) {
-    const uint32_t k = row + (column - first) * stride;
-    if (values != NULL) {
-      values[k] = from != NULL ? from[at] : 1;
-    }
-    if (mask != NULL) {
-      mask[k / 64] |= (uint64_t)1 << k % 64;
-    }
-    at++;
-    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
-  }
-  s->at[r] = at;
-  s->next[r] = column;
-}
-
-static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
-    uint32_t column, int64_t block) {
-  const merbit_view *to = &b->bsr->view;
-  const uint32_t first = column * (uint32_t)to->block_cols;
-  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
-  float *values = (float *)(uintptr_t)to->values;
-  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
-  int r;
-  if (values != NULL) {
-    values += (size_t)block * size;
-    memset(values, 0, size * sizeof *values);
-  }
-  if (mask != NULL) {
-    mask += block * b->bsr->mask_words;
-    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
-  }
-  for (r = 0; r < s->rows; r++) {
-    mbi_blocking_put_f32(b, s, r, first, first + (uint32_t)to->block_cols, values, mask);
-  }
-}
-
+MBI_EACH_2(f64, double) MBI_EACH_2(f32, float)
 static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
   if (to->offset_type == MERBIT_INDEX_32) {
     ((int32_t *)(uintptr_t)to->row_ptr)[row] = (int32_t)offset;
@@ -14807,63 +14733,33 @@ typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
 
 #define MBI_BLOCK_UNROLLED 8
 
-typedef struct mbi_merge_call_f64 {
-  const merbit_view *csr;
-  const double *values, *x;
-  double alpha, beta, *y;
-  int shift;
-} mbi_merge_call_f64;
-
-typedef struct mbi_semiring_call_f64 {
-  const merbit_plan *plan;
-  const double *values, *x;
-  double alpha, beta, zero, *y;
-  int scales, vanishes, adds;
-  int shift;
-} mbi_semiring_call_f64;
-
-typedef void (*mbi_block_kernel_f64)(const merbit_view *bsr, const double *values,
-    int64_t step, const double *x, int64_t at, int64_t end, double *sums);
-
-typedef struct mbi_block_call_f64 {
-  const mbi_bsr *bsr;
-  const double *values;
-  int64_t step;
-  const double *x;
-  double alpha, beta, *y;
-  mbi_block_kernel_f64 kernel;
-  int64_t edge;
-  int tasks;
-} mbi_block_call_f64;
-
-typedef struct mbi_merge_call_f32 {
-  const merbit_view *csr;
-  const float *values, *x;
-  float alpha, beta, *y;
-  int shift;
-} mbi_merge_call_f32;
-
-typedef struct mbi_semiring_call_f32 {
-  const merbit_plan *plan;
-  const float *values, *x;
-  float alpha, beta, zero, *y;
-  int scales, vanishes, adds;
-  int shift;
-} mbi_semiring_call_f32;
-
-typedef void (*mbi_block_kernel_f32)(const merbit_view *bsr, const float *values,
-    int64_t step, const float *x, int64_t at, int64_t end, float *sums);
-
-typedef struct mbi_block_call_f32 {
-  const mbi_bsr *bsr;
-  const float *values;
-  int64_t step;
-  const float *x;
-  float alpha, beta, *y;
-  mbi_block_kernel_f32 kernel;
-  int64_t edge;
-  int tasks;
-} mbi_block_call_f32;
+#define MBI_EACH_3(SUFFIX_, C_) \
+typedef struct mbi_merge_call_##SUFFIX_ { \
+  const merbit_view *csr; \
+  const C_ *values, *x; \
+  C_ alpha, beta, *y; \
+  int shift; \
+} mbi_merge_call_##SUFFIX_; \
+typedef struct mbi_semiring_call_##SUFFIX_ { \
+  const merbit_plan *plan; \
+  const C_ *values, *x; \
+  C_ alpha, beta, zero, *y; \
+  int scales, vanishes, adds; \
+  int shift; \
+} mbi_semiring_call_##SUFFIX_; \
+typedef void (*mbi_block_kernel_##SUFFIX_)(const merbit_view *bsr, const C_ *values, \
+    int64_t step, const C_ *x, int64_t at, int64_t end, C_ *sums); \
+typedef struct mbi_block_call_##SUFFIX_ { \
+  const mbi_bsr *bsr; \
+  const C_ *values; \
+  int64_t step; \
+  const C_ *x; \
+  C_ alpha, beta, *y; \
+  mbi_block_kernel_##SUFFIX_ kernel; \
+  int64_t edge; \
+  int tasks; \
+} mbi_block_call_##SUFFIX_;
+MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
 
 #endif
 /* ==== >>spmv/stages/stages.h ============================================================== */
@@ -16016,7 +15912,7 @@ static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
-#define MBI_EACH_1(SUFFIX_, C_) \
+#define MBI_EACH_4(SUFFIX_, C_) \
 static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
   int64_t row; \
   for (row = begin; row < end; row++) { \
@@ -16040,7 +15936,7 @@ static void mbi_reference_typed_##SUFFIX_(const merbit_view *csr, const C_ *valu
     y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row]; \
   } \
 }
-MBI_EACH_1(f64, double) MBI_EACH_1(f32, float)
+MBI_EACH_4(f64, double) MBI_EACH_4(f32, float)
 static void mbi_reference_multiply(const merbit_view *csr, const void *values,
     const void *alpha, const void *x, const void *beta, void *y) {
   if (mbi_view_type(csr) == MERBIT_F32) {
@@ -16248,7 +16144,7 @@ static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ============================== */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
-#define MBI_EACH_2(SUFFIX_, C_) \
+#define MBI_EACH_5(SUFFIX_, C_) \
 static C_ mbi_merge_value_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, \
     int64_t begin, int64_t end) { \
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind; \
@@ -16416,7 +16312,7 @@ static void mbi_merge_typed_##SUFFIX_(merbit_context *context, const merbit_view
     mbi_path_run(context, &path, 0); \
   } \
 }
-MBI_EACH_2(f64, double) MBI_EACH_2(f32, float)
+MBI_EACH_5(f64, double) MBI_EACH_5(f32, float)
 static size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
   return mbi_path_bytes(tasks, mbi_type_size(type));
 }
@@ -16471,7 +16367,7 @@ static const mbi_cpu_method mbi_reference_method = {
     NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
-#define MBI_EACH_3(SUFFIX_, C_) \
+#define MBI_EACH_6(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { \
   return a + b; \
 } \
@@ -16479,7 +16375,7 @@ static C_ mbi_sum_multiply_##SUFFIX_(C_ a, C_ b) { \
   return a * b; \
 } \
 static const C_ mbi_sum_zero_##SUFFIX_ = 0;
-MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
+MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
 static float mbi_sum_take_f16(uint16_t value, int conjugates) {
   (void)conjugates;
   return mbi_f16_value(value);
@@ -16495,7 +16391,7 @@ static double mbi_sum_take_f32_f64(float value, int conjugates) {
   return (double)value;
 }
 
-#define MBI_EACH_4(SUFFIX_, C_) \
+#define MBI_EACH_7(SUFFIX_, C_) \
 static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { \
   C_ sum; \
   sum.re = a.re + b.re; \
@@ -16513,8 +16409,8 @@ static C_ mbi_sum_take_##SUFFIX_(C_ value, int conjugates) { \
   value.im = conjugates ? -value.im : value.im; \
   return value; \
 }
-MBI_EACH_4(c64, mbi_c64) MBI_EACH_4(c128, mbi_c128)
-#define MBI_EACH_5(SUFFIX_, C_, SUM_, S_) \
+MBI_EACH_7(c64, mbi_c64) MBI_EACH_7(c128, mbi_c128)
+#define MBI_EACH_8(SUFFIX_, C_, SUM_, S_) \
 typedef struct mbi_mixed_call_##SUFFIX_ { \
   const merbit_view *csr; \
   const C_ *values; \
@@ -16577,9 +16473,9 @@ static void mbi_mixed_run_##SUFFIX_(const merbit_plan *plan, void *scratch, \
       (plan->row->takes & MBI_SEQUENTIAL) != 0 ? 1 : plan->tasks, scratch); \
   mbi_path_run(plan->context, &path, mbi_scalar_zero(mbi_plan_accumulator(plan), alpha)); \
 }
-MBI_EACH_5(f16, uint16_t, f32, float) MBI_EACH_5(bf16, uint16_t, f32, float)
-MBI_EACH_5(f32_f64, float, f64, double) MBI_EACH_5(c64, mbi_c64, c64, mbi_c64)
-MBI_EACH_5(c128, mbi_c128, c128, mbi_c128)
+MBI_EACH_8(f16, uint16_t, f32, float) MBI_EACH_8(bf16, uint16_t, f32, float)
+MBI_EACH_8(f32_f64, float, f64, double) MBI_EACH_8(c64, mbi_c64, c64, mbi_c64)
+MBI_EACH_8(c128, mbi_c128, c128, mbi_c128)
 static size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, sizeof(mbi_c128));
 }
@@ -16608,7 +16504,7 @@ static const mbi_cpu_method mbi_mixed_method = {
     NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
-#define MBI_EACH_6(SUFFIX_, C_) \
+#define MBI_EACH_9(SUFFIX_, C_) \
 static C_ mbi_min_##SUFFIX_(C_ a, C_ b) { \
   return a < b || a != a ? a : b; \
 } \
@@ -16871,7 +16767,7 @@ static void mbi_semiring_typed_##SUFFIX_(const merbit_plan *plan, void *scratch,
   path = mbi_path_of(own, &call, &plan->csr, sequential ? 1 : plan->tasks, scratch); \
   mbi_path_run(plan->context, &path, call.vanishes); \
 }
-MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
+MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
 static size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, mbi_type_size(plan->type));
 }
@@ -17176,7 +17072,7 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 #define MBI_SORTED_SHORT 8
 #define MBI_SORTED_BATCH 16
 
-#define MBI_EACH_7(SUFFIX_, C_) \
+#define MBI_EACH_10(SUFFIX_, C_) \
 typedef struct mbi_sorted_call_##SUFFIX_ { \
   mbi_merge_call_##SUFFIX_ merge; \
   const mbi_sorted *sorted; \
@@ -17467,7 +17363,7 @@ static void mbi_sorted_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, C
     mbi_path_fix_up(&call.path); \
   } \
 }
-MBI_EACH_7(f64, double) MBI_EACH_7(f32, float)
+MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
 static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -17742,7 +17638,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
-#define MBI_EACH_8(SUFFIX_, C_) \
+#define MBI_EACH_11(SUFFIX_, C_) \
 static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, \
     const C_ *x, C_ *sums) { \
   int r, c; \
@@ -17875,7 +17771,7 @@ static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
     mbi_block_settle_##SUFFIX_(call, at, end, sums); \
   } \
 }
-MBI_EACH_8(f64, double) MBI_EACH_8(f32, float)
+MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
 
 /* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ============================= */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
@@ -17908,7 +17804,7 @@ static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks,
       (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type));
 }
-#define MBI_EACH_9(SUFFIX_, C_) \
+#define MBI_EACH_12(SUFFIX_, C_) \
 static void mbi_block_commit_##SUFFIX_(const void *argument, int64_t block_row, \
     const void *from) { \
   const mbi_block_call_##SUFFIX_ *call = (const mbi_block_call_##SUFFIX_ *)argument; \
@@ -17964,7 +17860,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
   mbi_scale_##SUFFIX_(mbi_share(rows, call->tasks, task), \
       mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta, call->y); \
 }
-MBI_EACH_9(f64, double) MBI_EACH_9(f32, float)
+MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
 
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
@@ -17997,7 +17893,7 @@ static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
 }
 
 #define MBI_BLOCK_STUDY(suffix)
-#define MBI_EACH_10(SUFFIX_, C_) \
+#define MBI_EACH_13(SUFFIX_, C_) \
 static void mbi_block_describe_##SUFFIX_(const merbit_plan *plan, const C_ *ones, \
     mbi_block_call_##SUFFIX_ *call) { \
   const merbit_view *bsr = &plan->bsr.view; \
@@ -18026,7 +17922,7 @@ static void mbi_blocks_typed_##SUFFIX_(const merbit_plan *plan, void *scratch, \
   MBI_BLOCK_STUDY(SUFFIX_) \
   mbi_block_chunks_##SUFFIX_(plan, scratch, call, plan->blocks.chunk_index, plan->blocks.chunk_row); \
 }
-MBI_EACH_10(f64, double) MBI_EACH_10(f32, float)
+MBI_EACH_13(f64, double) MBI_EACH_13(f32, float)
 
 static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
@@ -18095,7 +17991,7 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
 
 #define MBI_MANY_ROWS 64
 
-#define MBI_EACH_11(SUFFIX_, C_) \
+#define MBI_EACH_14(SUFFIX_, C_) \
 typedef struct mbi_many_call_##SUFFIX_ { \
   const merbit_view *csr; \
   const C_ *values, *x; \
@@ -18104,84 +18000,6 @@ typedef struct mbi_many_call_##SUFFIX_ { \
   int vectors; \
   int shift; \
 } mbi_many_call_##SUFFIX_; \
-static void mbi_many_eight_##SUFFIX_(const mbi_many_call_##SUFFIX_ *call, int64_t begin, \
-    int64_t end, int64_t vector, C_ *sums) { \
-  const int32_t *col_ind = (const int32_t *)call->csr->col_ind; \
-  const C_ *values = call->values; \
-  const int64_t step = call->x_steps.step, base = call->csr->base; \
-  const C_ *x = call->x + vector * 1; \
-  C_ sum[8] = {0}; \
-  int64_t k; \
-  int v; \
-  for (k = begin; k < end; k++) { \
-    const C_ *from = x + (col_ind[k] - base) * step; \
-    const C_ value = values != NULL ? values[k] : 1; \
-    for (v = 0; v < 8; v++) { \
-      sum[v] += value * from[v]; \
-    } \
-  } \
-  for (v = 0; v < 8; v++) { \
-    sums[vector + v] = sum[v]; \
-  } \
-} \
-static void mbi_many_eight_apart_##SUFFIX_(const mbi_many_call_##SUFFIX_ *call, int64_t begin, \
-    int64_t end, int64_t vector, C_ *sums) { \
-  const int32_t *col_ind = (const int32_t *)call->csr->col_ind; \
-  const C_ *values = call->values; \
-  const int64_t step = call->x_steps.step, base = call->csr->base; \
-  const int64_t apart = call->x_steps.apart; \
-  const C_ *x = call->x + vector * call->x_steps.apart; \
-  C_ sum[8] = {0}; \
-  int64_t k; \
-  int v; \
-  for (k = begin; k < end; k++) { \
-    const C_ *from = x + (col_ind[k] - base) * step; \
-    const C_ value = values != NULL ? values[k] : 1; \
-    for (v = 0; v < 8; v++) { \
-      sum[v] += value * from[v * apart]; \
-    } \
-  } \
-  for (v = 0; v < 8; v++) { \
-    sums[vector + v] = sum[v]; \
-  } \
-} \
-static void mbi_many_one_##SUFFIX_(const mbi_many_call_##SUFFIX_ *call, int64_t begin, \
-    int64_t end, int64_t vector, C_ *sums) { \
-  const int32_t *col_ind = (const int32_t *)call->csr->col_ind; \
-  const C_ *values = call->values; \
-  const int64_t step = call->x_steps.step, base = call->csr->base; \
-  const int64_t apart = call->x_steps.apart; \
-  const C_ *x = call->x + vector * call->x_steps.apart; \
-  C_ sum[1] = {0}; \
-  int64_t k; \
-  int v; \
-  for (k = begin; k < end; k++) { \
-    const C_ *from = x + (col_ind[k] - base) * step; \
-    const C_ value = values != NULL ? values[k] : 1; \
-    for (v = 0; v < 1; v++) { \
-      sum[v] += value * from[v * apart]; \
-    } \
-  } \
-  for (v = 0; v < 1; v++) { \
-    sums[vector + v] = sum[v]; \
-  } \
-} \
-static void mbi_many_sums_##SUFFIX_(const void *argument, int64_t begin, int64_t end, \
-    void *result) { \
-  const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
-  C_ *sums = (C_ *)result; \
-  int vector = 0; \
-  for (; vector + 8 <= call->vectors; vector += 8) { \
-    if (call->x_steps.apart == 1) { \
-      mbi_many_eight_##SUFFIX_(call, begin, end, vector, sums); \
-    } else { \
-      mbi_many_eight_apart_##SUFFIX_(call, begin, end, vector, sums); \
-    } \
-  } \
-  for (; vector < call->vectors; vector++) { \
-    mbi_many_one_##SUFFIX_(call, begin, end, vector, sums); \
-  } \
-} \
 static void mbi_many_add_##SUFFIX_(const void *argument, void *sums, const void *parts) { \
   const mbi_many_call_##SUFFIX_ *call = (const mbi_many_call_##SUFFIX_ *)argument; \
   int v; \
@@ -18360,6 +18178,21 @@ static void mbi_many_rows_##SUFFIX_(const void *argument, int64_t first, int64_t
     } \
   } \
 } \
+static void mbi_many_sums_##SUFFIX_(const void *argument, int64_t begin, int64_t end, void *sums) { \
+  mbi_many_call_##SUFFIX_ call = *(const mbi_many_call_##SUFFIX_ *)argument; \
+  merbit_view row = *call.csr; \
+  int64_t offsets[2]; \
+  offsets[0] = begin + call.shift; \
+  offsets[1] = end + call.shift; \
+  row.row_ptr = offsets; \
+  row.offset_type = MERBIT_INDEX_64; \
+  call.csr = &row; \
+  call.alpha = 1; \
+  call.beta = 0; \
+  call.y = (C_ *)sums; \
+  call.y_steps.apart = 1; \
+  mbi_many_rows_##SUFFIX_(&call, 0, 1, begin); \
+} \
 static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const void *alpha, \
     const void *x, int64_t ldx, const void *beta, void *y, int64_t ldy) { \
   const mbi_path_loops loops = {(size_t)plan->desc.vectors * sizeof(C_), \
@@ -18380,7 +18213,7 @@ static void mbi_many_typed_##SUFFIX_(merbit_plan *plan, void *scratch, const voi
   path = mbi_path_of(&loops, &call, &plan->csr, plan->tasks, scratch); \
   mbi_path_run(plan->context, &path, call.alpha == 0); \
 }
-MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
+MBI_EACH_14(f64, double) MBI_EACH_14(f32, float)
 static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
   return mbi_path_bytes(plan->tasks, (size_t)plan->desc.vectors * mbi_type_size(plan->type));
 }
@@ -24056,7 +23889,7 @@ static merbit_status mbi_symmetric_cut(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-#define MBI_EACH_12(SUFFIX_, C_) \
+#define MBI_EACH_15(SUFFIX_, C_) \
 typedef struct mbi_symmetric_call_##SUFFIX_ { \
   const merbit_plan *plan; \
   const C_ *x; \
@@ -24180,7 +24013,7 @@ static void mbi_symmetric_typed_##SUFFIX_(const merbit_plan *plan, C_ *scratch, 
     mbi_parallel(plan->context, plan->tasks, mbi_symmetric_finish_##SUFFIX_, &call); \
   } \
 }
-MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
+MBI_EACH_15(f64, double) MBI_EACH_15(f32, float)
 static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
   if (plan->type == MERBIT_F32) {
@@ -27781,13 +27614,15 @@ typedef struct mbi_step_call {
 #define MBS_ALWAYS MBI_STEP_ALWAYS
 #define MBS_RUNNING MBI_STEP_RUNNING
 #define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
-#define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_SCALAR(name, part) mbi_##name##part##_f64
+#define MBS_UNUSED __attribute__((unused)) static
+#define MBS_BEFORE(name) MBS_UNUSED int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name) \
-  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c, \
-                                     const double *sums)
+  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c, \
+                                         const double *sums)
 #define MBS_STEP(name, adds, maxes, when) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
@@ -27802,9 +27637,9 @@ typedef struct mbi_step_call {
     } \
     memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums); \
   } \
-  static const mbi_step_code MBS_NAME(name, _code) = {MBS_NAME(name, _before), \
+  static const mbi_step_code MBS_NAME(name, _code) = {MBS_SCALAR(name, _before), \
                                                             MBS_NAME(name, _chunk), \
-                                                            MBS_NAME(name, _after), \
+                                                            MBS_SCALAR(name, _after), \
                                                             adds, \
                                                             maxes, \
                                                             when, \
@@ -27816,19 +27651,19 @@ typedef struct mbi_wide_code {
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 
-#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_COUNT(name) MBS_UNUSED int MBS_NAME(name, _count)(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, int first, double *sums)
 #define MBS_WIDE_AFTER(name) \
-  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v, \
-                                     const double *sums)
+  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v, \
+                                         const double *sums)
 #define MBS_WIDE_STEP(name) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
     const mbi_solve_vectors v = *call->v; \
     const mbi_solve_state c = *call->scalars; \
-    const int count = MBS_NAME(name, _count)(&c); \
+    const int count = MBS_SCALAR(name, _count)(&c); \
     const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK; \
     const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
     int first, k; \
@@ -27844,7 +27679,7 @@ typedef struct mbi_wide_code {
     } \
   } \
   static const mbi_wide_code MBS_NAME(name, _wide) = { \
-      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)}; \
+      MBS_SCALAR(name, _count), MBS_NAME(name, _chunk), MBS_SCALAR(name, _after)}; \
   static const mbi_step_code MBS_NAME(name, _code) = { \
       NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
 
@@ -27917,7 +27752,7 @@ MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
+MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
@@ -27927,19 +27762,9 @@ MBS_NOTHING_BEFORE(solve_residual) MBS_ELEMENT(solve_residual) {
   MBS_GREATER(sums[3], MBS_SIZE(x));
   MBS_GREATER(sums[4], MBS_SIZE(b));
 }
-MBS_AFTER(solve_residual) {
-  mbi_solve_state *s = &m->state;
-  (void)c;
-  s->ww = sums[0];
-  s->bb = sums[1];
-  s->w_most = sums[2];
-  s->x_most = sums[3];
-  s->b_most = sums[4];
-  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
-}
 MBS_STEP(solve_residual, 2, 3, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
+MBS_ELEMENT(solve_blocks) {
   const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
   const MBS_INDEX first = i - i % v->block;
   const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
@@ -27951,7 +27776,7 @@ MBS_NOTHING_BEFORE(solve_blocks) MBS_ELEMENT(solve_blocks) {
   }
   MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
-MBS_NOTHING_AFTER(solve_blocks) MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -28733,7 +28558,7 @@ MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
+MBS_ELEMENT(cg_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_CG_R, r);
@@ -28743,36 +28568,16 @@ MBS_NOTHING_BEFORE(cg_start) MBS_ELEMENT(cg_start) {
     sums[0] += r * z;
   }
 }
-MBS_AFTER(cg_start) {
-  (void)c;
-  m->state.scalar[MBI_CG_RZ] = sums[0];
-  mbi_solve_restart(m);
-}
 MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(cg_start_p) MBS_ELEMENT(cg_start_p) {
+MBS_ELEMENT(cg_start_p) {
   const double z = MBS_LOAD(MBI_CG_Z);
   (void)c;
   MBS_STORE(MBI_CG_P, z);
   sums[0] += MBS_LOAD(MBI_CG_R) * z;
 }
-MBS_AFTER(cg_start_p) {
-  (void)c;
-  m->state.scalar[MBI_CG_RZ] = sums[0];
-}
 MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)
 
-MBS_BEFORE(cg_update_r) {
-  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
-  if (!(rz > 0)) {
-    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
-  }
-  if (!(pq > 0) || !(pq - pq == 0)) {
-    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
-  }
-  c->scalar[MBI_CG_ALPHA] = rz / pq;
-  return 0;
-}
 MBS_ELEMENT(cg_update_r) {
   const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)updated;
@@ -28780,30 +28585,15 @@ MBS_ELEMENT(cg_update_r) {
   sums[0] += r * r;
   sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
 }
-MBS_AFTER(cg_update_r) {
-  double *scalar = m->state.scalar;
-  int k;
-  for (k = MBI_CG_RING - 1; k > 0; k--) {
-    scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];
-  }
-  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
-  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
-  scalar[MBI_CG_RZ] = sums[1];
-  mbi_solve_count(m, sums[0]);
-}
 MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)
 
-MBS_NOTHING_BEFORE(cg_rz) MBS_ELEMENT(cg_rz) {
+MBS_ELEMENT(cg_rz) {
   (void)c;
   sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
 }
-MBS_AFTER(cg_rz) {
-  (void)c;
-  m->state.scalar[MBI_CG_RZ] = sums[0];
-}
 MBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)
 
-MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
+MBS_ELEMENT(cg_update_x_p) {
   const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
   const double p = MBS_LOAD(MBI_CG_P);
   const double z = v->pre == MBI_PRE_SEPARATE   ? MBS_LOAD(MBI_CG_Z)
@@ -28813,7 +28603,7 @@ MBS_NOTHING_BEFORE(cg_update_x_p) MBS_ELEMENT(cg_update_x_p) {
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
   MBS_STORE(MBI_CG_P, z + beta * p);
 }
-MBS_NOTHING_AFTER(cg_update_x_p) MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -29032,7 +28822,7 @@ MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL
 #define MBI_BICG_SHADOW_S 6
 #define MBI_BICG_SHADOW_T 7
 
-MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
+MBS_ELEMENT(bicgstab_start) {
   const double r = MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_BICG_R, r);
@@ -29043,22 +28833,8 @@ MBS_NOTHING_BEFORE(bicgstab_start) MBS_ELEMENT(bicgstab_start) {
   }
   sums[0] += r * r;
 }
-MBS_AFTER(bicgstab_start) {
-  (void)c;
-  m->state.scalar[MBI_BICG_RHO] = sums[0];
-  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
-  mbi_solve_restart(m);
-}
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-MBS_BEFORE(bicgstab_s) {
-  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(alpha - alpha == 0)) {
-    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
-  }
-  c->scalar[MBI_BICG_ALPHA] = alpha;
-  return 0;
-}
 MBS_ELEMENT(bicgstab_s) {
   const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
   const double s = (double)(MBS_VECTOR)exact;
@@ -29068,21 +28844,8 @@ MBS_ELEMENT(bicgstab_s) {
   }
   sums[0] += s * s;
 }
-MBS_AFTER(bicgstab_s) {
-  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
-  m->state.scalar[MBI_BICG_SS] = sums[0];
-}
 MBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)
 
-MBS_BEFORE(bicgstab_update_x_r) {
-  const double ts = c->product_sums[0], tt = c->product_sums[1];
-  const double omega = tt > 0 ? ts / tt : tt;
-  if (!(tt - tt == 0) || !(omega - omega == 0)) {
-    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
-  }
-  c->scalar[MBI_BICG_OMEGA] = omega;
-  return 0;
-}
 MBS_ELEMENT(bicgstab_update_x_r) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
@@ -29095,31 +28858,9 @@ MBS_ELEMENT(bicgstab_update_x_r) {
   sums[0] += r * r;
   sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
 }
-MBS_AFTER(bicgstab_update_x_r) {
-  mbi_solve_state *s = &m->state;
-  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
-  const double omega = c->scalar[MBI_BICG_OMEGA];
-  s->scalar[MBI_BICG_OMEGA] = omega;
-  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
-  s->scalar[MBI_BICG_RHO] = sums[1];
-  mbi_solve_count(m, sums[0]);
-  if (s->stop == MBI_SOLVE_RUNNING) {
-    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
-    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
-    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
-      s->why = MBI_WHY_OMEGA;
-      s->value = omega;
-      s->stop = MBI_SOLVE_BREAKDOWN;
-    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
-      s->why = MBI_WHY_SHADOW;
-      s->value = sums[1];
-      s->stop = MBI_SOLVE_BREAKDOWN;
-    }
-  }
-}
 MBS_STEP(bicgstab_update_x_r, 2, 0, MBS_RUNNING)
 
-MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
+MBS_ELEMENT(bicgstab_update_p) {
   const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
   const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
   (void)sums;
@@ -29128,7 +28869,7 @@ MBS_NOTHING_BEFORE(bicgstab_update_p) MBS_ELEMENT(bicgstab_update_p) {
     MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
   }
 }
-MBS_NOTHING_AFTER(bicgstab_update_p) MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -29304,10 +29045,6 @@ MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSE
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_BEFORE(arnoldi_start) {
-  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
-  return 0;
-}
 MBS_ELEMENT(arnoldi_start) {
   const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
   MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
@@ -29315,21 +29052,8 @@ MBS_ELEMENT(arnoldi_start) {
       v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
   sums[0] += first * first;
 }
-MBS_AFTER(arnoldi_start) {
-  mbi_solve_state *s = &m->state;
-  (void)sums;
-  if (s->iterations == 0) {
-    s->scalar[MBI_GMRES_RESTARTS] = 0;
-  }
-  s->scalar[MBI_GMRES_STALLS] = 0;
-  mbi_arnoldi_begin(s, sqrt(c->ww));
-  mbi_solve_restart(m);
-}
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
 
-MBS_WIDE_COUNT(arnoldi_project) {
-  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
-}
 MBS_WIDE_ELEMENT(arnoldi_project) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   const double w = MBS_LOAD(MBI_AT_W);
@@ -29345,19 +29069,8 @@ MBS_WIDE_ELEMENT(arnoldi_project) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_project) {
-  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
-  int k;
-  for (k = 0; k < size; k++) {
-    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
-  }
-  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
-}
 MBS_WIDE_STEP(arnoldi_project)
 
-MBS_WIDE_COUNT(arnoldi_reproject) {
-  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
-}
 MBS_WIDE_ELEMENT(arnoldi_reproject) {
   const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
   double w = MBS_LOAD(MBI_AT_W);
@@ -29377,16 +29090,9 @@ MBS_WIDE_ELEMENT(arnoldi_reproject) {
     }
   }
 }
-MBS_WIDE_AFTER(arnoldi_reproject) {
-  if (v->lanczos) {
-    mbi_lanczos_count(m, v, sums);
-  } else {
-    mbi_gmres_count(m, v, sums);
-  }
-}
 MBS_WIDE_STEP(arnoldi_reproject)
 
-MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
+MBS_ELEMENT(arnoldi_extend) {
   const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
   const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
   const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
@@ -29409,7 +29115,7 @@ MBS_NOTHING_BEFORE(arnoldi_extend) MBS_ELEMENT(arnoldi_extend) {
   MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
   MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
 }
-MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -30053,26 +29759,18 @@ MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
 
-MBS_BEFORE(refine_down) {
-  c->scalar[0] = sqrt(c->ww);
-  return 0;
-}
 MBS_ELEMENT(refine_down) {
   (void)sums;
   ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
 }
-MBS_NOTHING_AFTER(refine_down) MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
 
-MBS_BEFORE(refine_up) {
-  c->scalar[0] = sqrt(c->ww);
-  return 0;
-}
 MBS_ELEMENT(refine_up) {
   (void)sums;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
       c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
 }
-MBS_NOTHING_AFTER(refine_up) MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -32133,384 +31831,150 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-static void mbi_pagerank_begin_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *weights = (const double *)run->weights.totals;
-  const double even = (double)(1 / (double)run->n);
-  double *z = (double *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double dangling = 0, mass = 0;
-  for (; i < end; i++) {
-    const double rank = run->desc.start != NULL ? z[i] : even;
-    z[i] = (double)((double)rank / fabs((double)weights[i]));
-    dangling += weights[i] < 0 ? 1 : 0;
-    mass += weights[i] < 0 ? (double)z[i] : 0;
-  }
-  mbi_pagerank_note(run, chunk, dangling, mass);
+#define MBI_EACH_16(SUFFIX_, C_) \
+static void mbi_pagerank_begin_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  const C_ even = (C_)(1 / (double)run->n); \
+  C_ *z = (C_ *)run->ranks; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double dangling = 0, mass = 0; \
+  for (; i < end; i++) { \
+    const C_ rank = run->desc.start != NULL ? z[i] : even; \
+    z[i] = (C_)((double)rank / fabs((double)weights[i])); \
+    dangling += weights[i] < 0 ? 1 : 0; \
+    mass += weights[i] < 0 ? (double)z[i] : 0; \
+  } \
+  mbi_pagerank_note(run, chunk, dangling, mass); \
+} \
+static void mbi_pagerank_uniform_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *y = (const C_ *)run->y; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  C_ *z = (C_ *)run->ranks; \
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+  for (; i + 4 <= end; i += 4) { \
+    int lane; \
+    for (lane = 0; lane < 4; lane++) { \
+      const double weight = fabs((double)weights[i + lane]); \
+      const double share = base; \
+      const double rank = damping * (double)y[i + lane] + share; \
+      const C_ last = z[i + lane]; \
+      const C_ next = (C_)(rank / weight); \
+      change[lane] += fabs(rank - (double)last * weight); \
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+      z[i + lane] = next; \
+    } \
+  } \
+  for (; i < end; i++) { \
+      const double weight = fabs((double)weights[i + 0]); \
+      const double share = base; \
+      const double rank = damping * (double)y[i + 0] + share; \
+      const C_ last = z[i + 0]; \
+      const C_ next = (C_)(rank / weight); \
+      change[0] += fabs(rank - (double)last * weight); \
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); \
+      z[i + 0] = next; \
+  } \
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
+      (mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
+} \
+static void mbi_pagerank_personal_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *y = (const C_ *)run->y; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  const C_ *teleport = (const C_ *)run->teleport; \
+  C_ *z = (C_ *)run->ranks; \
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+  for (; i + 4 <= end; i += 4) { \
+    int lane; \
+    for (lane = 0; lane < 4; lane++) { \
+      const double weight = fabs((double)weights[i + lane]); \
+      const double share = base * (double)teleport[i + lane]; \
+      const double rank = damping * (double)y[i + lane] + share; \
+      const C_ last = z[i + lane]; \
+      const C_ next = (C_)(rank / weight); \
+      change[lane] += fabs(rank - (double)last * weight); \
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+      z[i + lane] = next; \
+    } \
+  } \
+  for (; i < end; i++) { \
+      const double weight = fabs((double)weights[i + 0]); \
+      const double share = base * (double)teleport[i + 0]; \
+      const double rank = damping * (double)y[i + 0] + share; \
+      const C_ last = z[i + 0]; \
+      const C_ next = (C_)(rank / weight); \
+      change[0] += fabs(rank - (double)last * weight); \
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); \
+      z[i + 0] = next; \
+  } \
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
+      (mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
+} \
+static void mbi_pagerank_relaxed_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *y = (const C_ *)run->y; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  const C_ *teleport = (const C_ *)run->teleport; \
+  C_ *z = (C_ *)run->ranks; \
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING]; \
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE]; \
+  C_ *before = (C_ *)run->past; \
+  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX]; \
+  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST]; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0}; \
+  for (; i + 4 <= end; i += 4) { \
+    int lane; \
+    for (lane = 0; lane < 4; lane++) { \
+      const double weight = fabs((double)weights[i + lane]); \
+      const double share = teleport == NULL ? base : base * (double)teleport[i + lane]; \
+      const double rank = damping * (double)y[i + lane] + share; \
+      const C_ last = z[i + lane]; \
+      const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + lane]); \
+      change[lane] += fabs(rank - (double)last * weight); \
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); \
+      before[i + lane] = last; \
+      z[i + lane] = next; \
+    } \
+  } \
+  for (; i < end; i++) { \
+      const double weight = fabs((double)weights[i + 0]); \
+      const double share = teleport == NULL ? base : base * (double)teleport[i + 0]; \
+      const double rank = damping * (double)y[i + 0] + share; \
+      const C_ last = z[i + 0]; \
+      const C_ next = (C_)(relax * (rank / weight) + past * (double)before[i + 0]); \
+      change[0] += fabs(rank - (double)last * weight); \
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); \
+      before[i + 0] = last; \
+      z[i + 0] = next; \
+  } \
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3], \
+      (mass[0] + mass[1] + mass[2] + mass[3]) / 2); \
+} \
+static void mbi_pagerank_end_##SUFFIX_(void *argument, int chunk) { \
+  const mbi_pagerank *run = (const mbi_pagerank *)argument; \
+  const C_ *weights = (const C_ *)run->weights.totals; \
+  C_ *z = (C_ *)run->ranks; \
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK; \
+  const int64_t end = mbi_pagerank_chunk_end(run, i); \
+  for (; i < end; i++) { \
+    const C_ rank = weights[i] < 0 ? z[i] : z[i] * weights[i]; \
+    z[i] = rank < 0 ? 0 : rank; \
+  } \
 }
-
-static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_uniform_relaxed_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  double *before = (double *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  const double *teleport = (const double *)run->teleport;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_relaxed_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  const double *weights = (const double *)run->weights.totals;
-  const double *teleport = (const double *)run->teleport;
-  double *z = (double *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  double *before = (double *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const double last = z[i + lane];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const double last = z[i + 0];
-      const double next = (double)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_end_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *weights = (const double *)run->weights.totals;
-  double *z = (double *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  for (; i < end; i++) {
-    const double rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
-    z[i] = rank < 0 ? 0 : rank;
-  }
-}
-
-static void mbi_pagerank_begin_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *weights = (const float *)run->weights.totals;
-  const float even = (float)(1 / (double)run->n);
-  float *z = (float *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double dangling = 0, mass = 0;
-  for (; i < end; i++) {
-    const float rank = run->desc.start != NULL ? z[i] : even;
-    z[i] = (float)((double)rank / fabs((double)weights[i]));
-    dangling += weights[i] < 0 ? 1 : 0;
-    mass += weights[i] < 0 ? (double)z[i] : 0;
-  }
-  mbi_pagerank_note(run, chunk, dangling, mass);
-}
-
-static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_uniform_relaxed_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  float *before = (float *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base;
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base;
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  const float *teleport = (const float *)run->teleport;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(rank / weight);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(rank / weight);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_personal_relaxed_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  const float *weights = (const float *)run->weights.totals;
-  const float *teleport = (const float *)run->teleport;
-  float *z = (float *)run->ranks;
-  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
-  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
-  float *before = (float *)run->past;
-  const double relax = run->memory.state.scalar[MBI_PAGERANK_RELAX];
-  const double past = run->memory.state.scalar[MBI_PAGERANK_PAST];
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
-  for (; i + 4 <= end; i += 4) {
-    int lane;
-    for (lane = 0; lane < 4; lane++) {
-      const double weight = fabs((double)weights[i + lane]);
-      const double share = base * (double)teleport[i + lane];
-      const double rank = damping * (double)y[i + lane] + share;
-      const float last = z[i + lane];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + lane]);
-      change[lane] += fabs(rank - (double)last * weight);
-      mass[lane] += (double)next * (weight - (double)weights[i + lane]);
-      before[i + lane] = last;
-      z[i + lane] = next;
-    }
-  }
-  for (; i < end; i++) {
-      const double weight = fabs((double)weights[i + 0]);
-      const double share = base * (double)teleport[i + 0];
-      const double rank = damping * (double)y[i + 0] + share;
-      const float last = z[i + 0];
-      const float next = (float)(relax * (rank / weight) + past * (double)before[i + 0]);
-      change[0] += fabs(rank - (double)last * weight);
-      mass[0] += (double)next * (weight - (double)weights[i + 0]);
-      before[i + 0] = last;
-      z[i + 0] = next;
-  }
-  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
-      (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
-}
-
-static void mbi_pagerank_end_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *weights = (const float *)run->weights.totals;
-  float *z = (float *)run->ranks;
-  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = mbi_pagerank_chunk_end(run, i);
-  for (; i < end; i++) {
-    const float rank = weights[i] < 0 ? z[i] : z[i] * weights[i];
-    z[i] = rank < 0 ? 0 : rank;
-  }
-}
-
+MBI_EACH_16(f64, double) MBI_EACH_16(f32, float)
 static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
     double sums[2]) {
   const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
@@ -32546,15 +32010,14 @@ static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
 }
 
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
-  static const mbi_task tasks[2][2][2] = {
-      {{mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
-       {mbi_pagerank_uniform_relaxed_f32, mbi_pagerank_uniform_relaxed_f64}},
-      {{mbi_pagerank_personal_f32, mbi_pagerank_personal_f64},
-       {mbi_pagerank_personal_relaxed_f32, mbi_pagerank_personal_relaxed_f64}}};
+  static const mbi_task tasks[][2] = {
+      {mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64},
+      {mbi_pagerank_personal_f32, mbi_pagerank_personal_f64},
+      {mbi_pagerank_relaxed_f32, mbi_pagerank_relaxed_f64}};
   const mbi_solve_state *state = &run->memory.state;
   const int relaxed = state->scalar[MBI_PAGERANK_RELAX] != 1 ||
       (state->iterations + 1) % MBI_PAGERANK_WINDOW == 0;
-  const mbi_task *task = tasks[run->teleport != NULL][relaxed];
+  const mbi_task *task = tasks[relaxed ? 2 : run->teleport != NULL];
   double sums[2];
   MBI_TRY(merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL));
   mbi_pagerank_chunks(run, task[0], task[1], sums);
@@ -32856,7 +32319,7 @@ MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #define MBS_VECTOR float
 #define MBS_NAME(name, part) mbi_##name##part##_f32
 
-MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
+MBS_ELEMENT(eigen_rotate) {
   const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
   const double *s = (const double *)v->at[MBI_EIGEN_S];
   int k, q;
@@ -32875,9 +32338,9 @@ MBS_NOTHING_BEFORE(eigen_rotate) MBS_ELEMENT(eigen_rotate) {
     MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
   }
 }
-MBS_NOTHING_AFTER(eigen_rotate) MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
+MBS_ELEMENT(eigen_check) {
   const int at = (int)c->scalar[MBI_EIGEN_CHECK];
   const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
   const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
@@ -32885,43 +32348,21 @@ MBS_NOTHING_BEFORE(eigen_check) MBS_ELEMENT(eigen_check) {
   sums[1] += x * x;
   sums[2] += x * w;
 }
-MBS_AFTER(eigen_check) {
-  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
-  m->ring[3 * at] = sums[0];
-  m->ring[3 * at + 1] = sums[1];
-  m->ring[3 * at + 2] = sums[2];
-  m->state.scalar[MBI_EIGEN_CHECK] += 1;
-}
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-MBS_NOTHING_BEFORE(power_measure) MBS_ELEMENT(power_measure) {
+MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
   sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
   sums[1] += w * w;
 }
-MBS_AFTER(power_measure) {
-  mbi_solve_state *s = &m->state;
-  (void)c;
-  s->scalar[MBI_POWER_VALUE] = sums[0];
-  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
-  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
-}
 MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
 
-MBS_BEFORE(power_normalise) {
-  const double length = c->scalar[MBI_POWER_LENGTH];
-  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
-}
 MBS_ELEMENT(power_normalise) {
   const double w = MBS_LOAD(MBI_AT_W);
   const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
   sums[0] += r * r;
   MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
-}
-MBS_AFTER(power_normalise) {
-  (void)c;
-  mbi_solve_count(m, sums[0]);
 }
 MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)
 #undef MBS_VECTOR

@@ -34,6 +34,7 @@ PADDING = re.compile(r" +\\$", re.M)
 SPLIT = re.compile(r"MBK_BY_FIELD\((\w+), (\w+)\)\) \{")
 FIELD = re.compile(r"(MBK_POINTER\([^;]*\)|[\w ]+?) (\w+(?:, \w+)*);")
 TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n]*)|/\*.*?\*/|//[^\n]*', re.S)
+SCALAR = re.compile(r"^MBS_(?:(?:WIDE_)?(?:BEFORE|COUNT|AFTER)\(\w+\) \{\n.*?\n\}|NOTHING_\w+\(\w+\))\n", re.M | re.S)
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
 
@@ -170,8 +171,10 @@ class Generator:
         name = match.group(1)
         if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
             return re.sub(r"\A(//.*\n)+", "", self.text(name))
-        if name.endswith(".cuh"):  # the same text for the CPU, once for each type
-            return self.expand(self.text(name))
+        if name.endswith(".cuh"):  # the same text for the CPU, once for each type; once what all types use
+            text = SCALAR.sub("", self.text(name)) if name in self.included else self.text(name)
+            self.included.add(name)
+            return self.expand(text)
         if name in self.included or (name.startswith("spmv/study/") and not self.study):
             return ""
         self.included.add(name)

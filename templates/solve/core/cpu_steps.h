@@ -5,7 +5,7 @@
 /* Steps on the CPU. A *steps.cuh file, which the GPU runs too, is compiled once per type.
  * Threads take chunks of rows. Sums depend on the number of rows alone, not on the threads. The
  * including file defines MBS_VECTOR, the type, and MBS_NAME(name, part), which adds a
- * suffix. */
+ * suffix. The scalar parts do not depend on the type: all use those of double. */
 #include "solve/core/step_text.cuh"
 #include "solve/core/wide_steps.cuh"
 
@@ -22,13 +22,15 @@ typedef struct mbi_step_call {
 #define MBS_ALWAYS MBI_STEP_ALWAYS
 #define MBS_RUNNING MBI_STEP_RUNNING
 #define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
-#define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_SCALAR(name, part) mbi_##name##part##_f64
+#define MBS_UNUSED __attribute__((unused)) static
+#define MBS_BEFORE(name) MBS_UNUSED int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name)                                                                      \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
                                        const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name)                                                                        \
-  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c,           \
-                                     const double *sums)
+  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c,       \
+                                         const double *sums)
 #define MBS_STEP(name, adds, maxes, when)                                                      \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
     const mbi_step_call *call = (const mbi_step_call *)argument;                               \
@@ -43,9 +45,9 @@ typedef struct mbi_step_call {
     }                                                                                          \
     memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums);                \
   }                                                                                            \
-  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {MBS_NAME(name, _before),           \
+  MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {MBS_SCALAR(name, _before),         \
                                                             MBS_NAME(name, _chunk),            \
-                                                            MBS_NAME(name, _after),            \
+                                                            MBS_SCALAR(name, _after),          \
                                                             adds,                              \
                                                             maxes,                             \
                                                             when,                              \
@@ -58,19 +60,19 @@ typedef struct mbi_wide_code {
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 
-#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_COUNT(name) MBS_UNUSED int MBS_NAME(name, _count)(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name)                                                                 \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
                                        const mbi_solve_state *c, int first, double *sums)
 #define MBS_WIDE_AFTER(name)                                                                   \
-  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,         \
-                                     const double *sums)
+  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,     \
+                                         const double *sums)
 #define MBS_WIDE_STEP(name)                                                                    \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
     const mbi_step_call *call = (const mbi_step_call *)argument;                               \
     const mbi_solve_vectors v = *call->v;                                                      \
     const mbi_solve_state c = *call->scalars;                                                  \
-    const int count = MBS_NAME(name, _count)(&c);                                              \
+    const int count = MBS_SCALAR(name, _count)(&c);                                            \
     const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
     const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
     int first, k;                                                                              \
@@ -86,7 +88,7 @@ typedef struct mbi_wide_code {
     }                                                                                          \
   }                                                                                            \
   static const mbi_wide_code MBS_NAME(name, _wide) = {                                         \
-      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)};                 \
+      MBS_SCALAR(name, _count), MBS_NAME(name, _chunk), MBS_SCALAR(name, _after)};             \
   MBI_INTERNAL const mbi_step_code MBS_NAME(name, _code) = {                                   \
       NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
 
