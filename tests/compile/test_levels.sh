@@ -1,6 +1,6 @@
 #!/bin/sh
 # merbit.h without a warning at every level of optimisation, for each has warnings of its own: by default gcc -O3 and
-# clang -O1 as C99 (test_modes.sh has -O0 and -O2); with MERBIT_TEST_FULL all levels, also as C++11, by every version of
+# clang -O2 as C99 (test_modes.sh has gcc's -O2 and both's -O0); with MERBIT_TEST_FULL all levels, also as C++11, by every version of
 # gcc and clang on the PATH.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -22,7 +22,7 @@ compile() {
 
 if [ -z "${MERBIT_TEST_FULL-}" ]; then
   ! command -v gcc >/dev/null || compile gcc -std=c99 -O3
-  ! command -v clang >/dev/null || compile clang -std=c99 -O1
+  ! command -v clang >/dev/null || compile clang -std=c99 -O2
 else
   # Names of one compiler are tried once: /usr/bin/gcc may be a link to gcc-12.
   tried=""

@@ -1,6 +1,8 @@
 /* Files that the user names, on a disk that refuses: each call of the system fails in turn. A
  * matrix that is written is whole in its place, or the old file is; one that is read is right;
  * errors say which file; no file is left open and no temporary behind. */
+#include "support/internal.h"
+
 #include "jit/cache_calls.h"
 
 #include <setjmp.h>

@@ -4,8 +4,9 @@ static unsigned small_limit;       /* bytes of a matrix that counts as small: no
 static unsigned small_with_blocks; /* bytes from which on it is looked at for blocks */
 #define MBI_CHOOSE_SMALL small_limit
 #define MBI_CHOOSE_BLOCKS small_with_blocks
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
+#include "spmv/choose/choose.c"
+#include "spmv/choose/critical_path.c"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  */
 static unsigned small_limit = 40000000u; /* bytes of a matrix that counts as small */
 #define MBI_CHOOSE_SMALL small_limit
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "support/internal.h"
+#include "spmv/choose/critical_path.c"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,10 +1,8 @@
-/* merbit.h with a system whose calls can be failed in turn, and whose disk can be full. To be
- * included first. */
+/* The library's files with a system whose calls can be failed in turn, and whose disk can be
+ * full: core/files.c and core/user_files.c, which alone make these calls, are compiled here, in
+ * place of merbit_separate's. Include support/internal.h first. */
 #ifndef TEST_JIT_CACHE_CALLS_H
 #define TEST_JIT_CACHE_CALLS_H
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -128,8 +126,8 @@ DISK_CALL(KEEPS, struct dirent *, NULL, readdir, (DIR * d), (d))
 #define opendir disk_opendir
 #define readdir disk_readdir
 
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "core/files.c"
+#include "core/user_files.c"
 
 #undef open
 #undef lstat

@@ -2,6 +2,8 @@
  * writes stop after any byte, the process dies before any call; and file systems that are full
  * or read-only. The cache may forget, but what it gives is right, errors are counted, and
  * nothing is left behind that is not swept. */
+#include "support/internal.h"
+
 #include "cache_calls.h"
 
 #include <setjmp.h>

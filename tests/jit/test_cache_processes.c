@@ -1,5 +1,7 @@
 /* The cubin cache in company: many processes and threads at once on the same keys, and writers
  * that are killed at any moment. An entry is absent or whole, and nothing stays behind. */
+#include "support/internal.h"
+
 #include "cache_calls.h"
 
 #include <setjmp.h>

@@ -1,6 +1,8 @@
 /* Programs through the cubin cache, with a compiler and a driver of paper: its image is made
  * from all that the compiler sees, so that a wrong entry is a wrong image. Whatever happens to
  * an entry, the program is compiled anew, stored again, and right. */
+#include "support/internal.h"
+
 #include "cache_calls.h"
 
 #include <setjmp.h>

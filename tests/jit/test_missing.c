@@ -1,16 +1,12 @@
 /* Libraries that lack a function, each in turn, and a driver that has no words for its errors. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <dlfcn.h>
+#include "support/internal.h"
 
 static int lookups, missing; /* the lookup that finds nothing, counted from 1 */
 static char last[64];
 
 static void *some_dlsym(void *library, const char *name);
 #define dlsym some_dlsym
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+#include "core/os.c" /* which alone calls it; in place of merbit_separate's */
 #undef dlsym
 
 #include <setjmp.h>

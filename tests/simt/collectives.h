@@ -33,47 +33,66 @@ SIMT_PLAIN inline unsigned simt_source(const simt_operation &operation, unsigned
   }
 }
 
-// Returns the lane's result, when all lanes of the mask have come.
-SIMT_PLAIN inline simt_word simt_result(unsigned first, const simt_operation &operation,
-                                        unsigned lane) {
+// Returns what the lane gets from another one, when all lanes of the mask have come.
+SIMT_PLAIN inline simt_word simt_shuffled(unsigned first, const simt_operation &operation,
+                                          unsigned lane) {
   const simt_thread *const threads = simt.threads + first;
-  if (operation.state >= SIMT_SHUFFLE) {
-    const unsigned source = simt_source(operation, lane, threads[lane].argument);
-    if (!simt_in(operation.mask, source)) {
-      SIMT_FAIL("%s reads lane %u, which the mask lacks, in %s", simt_name(first + lane).text,
-                source, simt_describe(operation).text);
-    }
-    return threads[source].in;
+  const unsigned source = simt_source(operation, lane, threads[lane].argument);
+  if (!simt_in(operation.mask, source)) {
+    SIMT_FAIL("%s reads lane %u, which the mask lacks, in %s", simt_name(first + lane).text,
+              source, simt_describe(operation).text);
   }
-  uint32_t votes = 0, equal = 0, sum = 0;
+  return threads[source].in;
+}
+
+// Returns the lanes whose value is that of `lane`.
+SIMT_PLAIN inline uint32_t simt_equal(unsigned first, uint32_t mask, unsigned lane) {
+  const simt_thread *const threads = simt.threads + first;
+  const simt_word &mine = threads[lane].in;
+  uint32_t equal = 0;
+  for (uint32_t left = mask; left != 0; left &= left - 1) {
+    const unsigned other = (unsigned)__builtin_ctz(left);
+    const simt_word &in = threads[other].in;
+    equal |= (uint32_t)(in.half[0] == mine.half[0] && in.half[1] == mine.half[1]) << other;
+  }
+  return equal;
+}
+
+// Returns what all lanes get of a vote or a sum.
+SIMT_PLAIN inline uint32_t simt_common(unsigned first, const simt_operation &operation) {
+  const simt_thread *const threads = simt.threads + first;
+  uint32_t votes = 0, sum = 0;
   for (uint32_t left = operation.mask; left != 0; left &= left - 1) {
     const unsigned other = (unsigned)__builtin_ctz(left);
-    const simt_word &in = threads[other].in, &mine = threads[lane].in;
     votes |= (uint32_t)(threads[other].argument != 0) << other;
-    equal |= (uint32_t)(in.half[0] == mine.half[0] && in.half[1] == mine.half[1]) << other;
-    sum += (uint32_t)in.half[0];
+    sum += (uint32_t)threads[other].in.half[0];
   }
   switch (operation.state) {
   case SIMT_BALLOT:
-    return {{votes, 0}};
+    return votes;
   case SIMT_ANY:
-    return {{votes != 0, 0}};
+    return votes != 0;
   case SIMT_ALL:
-    return {{votes == operation.mask, 0}};
-  case SIMT_MATCH_ANY:
-    return {{equal, 0}};
+    return votes == operation.mask;
   default:
-    return {{sum, 0}};
+    return sum;
   }
 }
 
 // All lanes of the mask have come: exchange and let them go.
 SIMT_PLAIN inline void simt_complete(unsigned first, const simt_operation &operation) {
+  const bool one = operation.state < SIMT_SHUFFLE && operation.state != SIMT_WARP_SYNC &&
+                   operation.state != SIMT_MATCH_ANY;
+  const uint32_t common = one ? simt_common(first, operation) : 0;
   simt.report.collectives++;
   for (uint32_t left = operation.mask; left != 0; left &= left - 1) {
     const unsigned lane = (unsigned)__builtin_ctz(left);
-    if (operation.state != SIMT_WARP_SYNC) {
-      simt.threads[first + lane].out = simt_result(first, operation, lane);
+    if (operation.state >= SIMT_SHUFFLE) {
+      simt.threads[first + lane].out = simt_shuffled(first, operation, lane);
+    } else if (operation.state == SIMT_MATCH_ANY) {
+      simt.threads[first + lane].out = {{simt_equal(first, operation.mask, lane), 0}};
+    } else if (one) {
+      simt.threads[first + lane].out = {{common, 0}};
     }
     simt_release(first + lane);
   }

@@ -59,7 +59,7 @@ inline void simt_end_block() {
 // ---- Blocks that wait for others ------------------------------------------------------------
 
 inline std::vector<simt_block> simt_aside;
-inline std::vector<simt_rooms> simt_spare; // of this launch
+inline std::vector<simt_rooms> simt_spare; // of this launch; between launches stacks alone
 
 // Rooms for a block that starts, where another one has taken those that were here along.
 inline void simt_move_in() {
@@ -86,7 +86,18 @@ inline void simt_fetch(size_t i) {
   simt_aside.erase(simt_aside.begin() + (long)i);
 }
 
-// At the end of a launch: all rooms but one.
+inline void simt_spare_release() {
+  const simt_rooms own = simt;
+  for (const simt_rooms &rooms : simt_spare) {
+    (simt_rooms &)simt = rooms;
+    simt_stacks_release();
+  }
+  simt_spare.clear();
+  (simt_rooms &)simt = own;
+}
+
+// At the end of a launch. The next one finds some stacks as they are: to map and guard them
+// takes as long as to run a small block.
 inline void simt_move_out() {
   while (!simt_aside.empty()) { // of a launch that failed
     simt_fetch(0);
@@ -94,13 +105,20 @@ inline void simt_move_out() {
       simt_copy_end(t, false);
     }
   }
-  for (const simt_rooms &rooms : simt_spare) {
-    simt_shared_release();
-    simt_stacks_release();
-    (simt_rooms &)simt = rooms;
-  }
-  simt_spare.clear();
+  std::vector<simt_rooms> kept;
+  unsigned stacks = 0;
   simt_shared_release();
+  for (const simt_rooms &rooms : simt_spare) {
+    if (stacks + simt.stack_count <= SIMT_SPARE_STACKS) {
+      stacks += simt.stack_count;
+      kept.push_back(simt);
+    } else {
+      simt_stacks_release();
+    }
+    (simt_rooms &)simt = rooms;
+    simt_shared_release();
+  }
+  simt_spare.swap(kept);
 }
 
 // A random block of those that can go on; -1: none.
@@ -195,6 +213,7 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   simt.body = nullptr;
   simt_move_out();
   if (simt.error[0] != 0) {
+    simt_spare_release();
     simt_stacks_release();
     throw simt_error(simt.error);
   }

@@ -114,6 +114,7 @@ enum {
   SIMT_CANARY = 64,
   SIMT_SECONDS = 100,
   SIMT_THREADS_MAX = 1024,
+  SIMT_SPARE_STACKS = 4096, // beside those of one block, each two of the process's 64 K mappings
   SIMT_SHARED_MAX = 227 << 10
 };
 

@@ -3,8 +3,10 @@
 // without it. The first tests show that the detector finds what it should, and nothing else.
 // kernels_ran.py fails for a kernel with shared memory or barriers that is not run here, in
 // races_builds.cpp or in races_arnoldi.cpp.
-#define MERBIT_IMPLEMENTATION
-#include "merbit.h" // for the blocks of CB-SpMV
+#include "core/core.h"
+extern "C" {
+#include "spmv/gpu/cb/cb.h"
+}
 
 #include "simt/races_list.h"
 #include "simt/shim_test.h"

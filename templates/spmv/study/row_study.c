@@ -46,7 +46,8 @@ MBI_INTERNAL merbit_status mbi_row_study_size(merbit_plan *plan) {
   const int tiled = mbi_row_study_tiled(plan);
   uint64_t block_rows, resident;
   const int lanes = tiled ? 0 : mbi_knob(plan, MBI_KNOB_WARP_LOOP_LANES);
-  const int rows = mbi_knob(plan, tiled ? MBI_KNOB_WARP_TILED_ROWS : MBI_KNOB_WARP_LOOP_ROWS);
+  const int rows =
+      mbi_knob(plan, tiled ? (int)MBI_KNOB_WARP_TILED_ROWS : (int)MBI_KNOB_WARP_LOOP_ROWS);
   const int width = tiled ? mbi_knob(plan, MBI_KNOB_WARP_TILED_COLUMNS) : 0;
   s->threads = block_threads != 0 ? block_threads : 256;
   s->lanes = lanes != 0 ? lanes : 32;
