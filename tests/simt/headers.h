@@ -1,4 +1,4 @@
-// What every program of the shim reads first, and what takes long to read: CMake compiles it once.
+// Headers of the standard library that every program of the shim reads; CMake precompiles them once.
 #ifndef SIMT_HEADERS_H
 #define SIMT_HEADERS_H
 #include <algorithm>
