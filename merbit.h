@@ -24826,15 +24826,15 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *s) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
-  if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
-      half->upper || half->signs.direct != MBI_AS_IT_IS) {
+  if (s->view.format != MERBIT_CSR || s->view.index_type != MERBIT_INDEX_32 || s->upper ||
+      s->signs.direct != MBI_AS_IT_IS) {
     return 0;
   }
-  inspection.csr = &half->view;
-  inspection.tasks = mbi_share_tasks(context, half->view.nnz);
+  inspection.csr = &s->view;
+  inspection.tasks = mbi_share_tasks(context, s->view.nnz);
   mbi_parallel(context, inspection.tasks, mbi_symmetric_inspect_task, &inspection);
   for (task = 0; task < inspection.tasks; task++) {
     unsorted |= inspection.unsorted[task];
@@ -24882,55 +24882,55 @@ static int mbi_symmetric_may_do(const merbit_plan *plan) {
 }
 
 static void mbi_symmetric_release(merbit_plan *plan) {
-  mbi_symmetric *half = &plan->symmetric;
-  mbi_host_view_release(plan->context, &half->full);
-  mbi_release(plan->context, half->places);
-  memset(&half->full, 0, sizeof half->full);
-  half->places = NULL;
+  mbi_symmetric *s = &plan->symmetric;
+  mbi_host_view_release(plan->context, &s->full);
+  mbi_release(plan->context, s->places);
+  memset(&s->full, 0, sizeof s->full);
+  s->places = NULL;
 }
 
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
-  mbi_symmetric *half = &plan->symmetric;
-  const int fits = mbi_symmetric_fits(plan->context, half);
+  mbi_symmetric *s = &plan->symmetric;
+  const int fits = mbi_symmetric_fits(plan->context, s);
   if (!fits) {
-    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-        &half->places));
-    half->full.symmetry = host->symmetry;
+    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &s->full,
+        &s->places));
+    s->full.symmetry = host->symmetry;
   }
-  half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
-  if (!half->direct && !fits) {
+  s->direct = mbi_symmetric_pays(plan, fits ? host : &s->full);
+  if (!s->direct && !fits) {
     mbi_symmetric_release(plan);
   }
   return MERBIT_OK;
 }
 
 static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
-  mbi_symmetric *half = &plan->symmetric;
+  mbi_symmetric *s = &plan->symmetric;
   int64_t first[4];
   if (!plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(plan->context, host));
   }
   (void)mbi_triangle_find(plan->context, host, first);
-  half->upper = first[MBI_ABOVE] < host->nnz;
+  s->upper = first[MBI_ABOVE] < host->nnz;
   if (mbi_symmetric_may_do(plan)) {
     MBI_TRY(mbi_symmetric_take_lower(plan, host));
   }
-  return half->direct ? MERBIT_OK
+  return s->direct ? MERBIT_OK
       : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
-      &half->full, &half->places);
+      &s->full, &s->places);
 }
 
 static merbit_status mbi_symmetric_make(merbit_plan *plan) {
-  mbi_symmetric *half = &plan->symmetric;
+  mbi_symmetric *s = &plan->symmetric;
   const double start = mbi_seconds();
   merbit_view host;
   merbit_status status;
   if (!mbi_view_is_triangle(&plan->given)) {
     return MERBIT_OK;
   }
-  half->view = plan->given;
-  half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
-  half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  s->view = plan->given;
+  s->signs = mbi_symmetry_signs_of(s->view.symmetry, plan->desc.operation);
+  s->place_type = s->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   if (plan->given.memory == MERBIT_MEMORY_DEVICE) {
     status = mbi_view_download(plan->context, &plan->given, &host);
     if (status == MERBIT_OK) {
@@ -24941,12 +24941,12 @@ static merbit_status mbi_symmetric_make(merbit_plan *plan) {
     status = mbi_symmetric_take(plan, &plan->given);
   }
   MBI_TRY(status);
-  if (half->full.row_ptr != NULL) {
-    plan->given = plan->view = half->full;
+  if (s->full.row_ptr != NULL) {
+    plan->given = plan->view = s->full;
   }
   plan->desc.operation = MERBIT_OPERATION_N;
   plan->desc.unchecked = 1;
-  half->seconds = mbi_seconds() - start;
+  s->seconds = mbi_seconds() - start;
   return MERBIT_OK;
 }
 
@@ -24956,14 +24956,14 @@ static void mbi_symmetric_destroy(merbit_plan *plan) {
 }
 
 static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
-  const mbi_symmetric *half = &plan->symmetric;
-  if (half->places == NULL) {
+  const mbi_symmetric *s = &plan->symmetric;
+  if (s->places == NULL) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_new_values_download(plan, fresh));
-  mbi_expansion_values(plan->context, half->signs, fresh->values, half->places,
-      half->place_type, &half->full);
-  fresh->values = half->full.values;
+  mbi_expansion_values(plan->context, s->signs, fresh->values, s->places, s->place_type,
+      &s->full);
+  fresh->values = s->full.values;
   fresh->count = mbi_view_values(&plan->view);
   return MERBIT_OK;
 }
@@ -25511,13 +25511,13 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 }
 
 static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
-    mbi_devptr *values, mbi_values_search *look) {
+    mbi_devptr *values, mbi_values_search *search) {
   mbi_device_csr *csr = &plan->device;
   int have = 0;
-  MBI_TRY(mbi_values_search_begin(plan, program, *values, look));
-  MBI_TRY(mbi_values_have(plan, look, csr->form, &have));
+  MBI_TRY(mbi_values_search_begin(plan, program, *values, search));
+  MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
   if (have) {
-    MBI_TRY(mbi_values_store(plan, look, csr->form, csr->values, csr->table));
+    MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
     return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
         : MERBIT_OK;
   }
@@ -25529,12 +25529,12 @@ static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  mbi_values_search look;
+  mbi_values_search search;
   mbi_program program;
   merbit_status status;
   MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
-  status = mbi_stored_shorten(plan, &program, values, &look);
-  mbi_values_search_end(plan, &look);
+  status = mbi_stored_shorten(plan, &program, values, &search);
+  mbi_values_search_end(plan, &search);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -26339,12 +26339,12 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
 }
 
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_symmetric *half = &plan->symmetric;
+  const mbi_symmetric *s = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
-      mbi_symmetry_name(half->view.symmetry), half->view.nnz, half->upper ? "upper" : "lower",
-      !half->direct                ? "expanded" : half->full.row_ptr == NULL ? "looked at"
-      : "copied in order", 1e3 * half->seconds);
+      mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
+      !s->direct                ? "expanded" : s->full.row_ptr == NULL ? "looked at"
+      : "copied in order", 1e3 * s->seconds);
 }
 
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
@@ -31785,11 +31785,11 @@ static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 
 static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
-  const int look = run->memory.state.iterations + span;
+  const int check_at = run->memory.state.iterations + span;
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_device_enter(run->context));
-  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
-    status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
+  if (mbi_recorded_loops(&run->engine) && check_at != run->memory.state.check_at) {
+    status = mbi_solve_upload(&run->engine, &m->state.check_at, &check_at, sizeof check_at);
   }
   if (status == MERBIT_OK) {
     status = mbi_recorded_run(&run->engine, (span + 1) / 2);

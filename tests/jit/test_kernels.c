@@ -1,8 +1,8 @@
 /* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each
  * file for every architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no
- * register spilled in any. In quick effort a quarter of either, by turns with the seed: each file
- * for every fourth architecture, each form for one of the three but every fourth, which comes
- * next time. */
+ * register spilled in any. In quick effort a quarter of either, by turns with the seed: each
+ * file for every fourth architecture, each form for one of the three but every fourth, which
+ * comes next time. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,7 +166,8 @@ static void compile_many(int capability) {
         const merbit_type type = turn % 2 ? MERBIT_F32 : MERBIT_F64;
         many_preamble(type, spread, counts[c], 0, &preamble);
         compile("spmv/gpu/many/many.cu", &preamble, capability);
-        if ((all || turn % 2) && counts[c] * (int)mbi_type_size(type) <= 32) { /* else by runs */
+        if ((all || turn % 2) &&
+            counts[c] * (int)mbi_type_size(type) <= 32) { /* else by runs */
           many_preamble(type, spread | 256, counts[c], 0, &preamble);
           compile("spmv/gpu/many/rows.cu", &preamble, capability);
         }
@@ -176,7 +177,8 @@ static void compile_many(int capability) {
   for (c = 0; c < 4; c++) { /* what most will take */
     many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64, 8, 0, &preamble);
     compile("spmv/gpu/many/many.cu", &preamble, capability);
-    many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64 + 256, c % 2 ? 8 : 4, 0, &preamble);
+    many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64 + 256, c % 2 ? 8 : 4, 0,
+                  &preamble);
     compile("spmv/gpu/many/rows.cu", &preamble, capability);
   }
 }
@@ -249,7 +251,7 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/gpu/many/rows.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/shared/device_csr.cu", &preamble, archs[i]);
-    carve_preamble(0, &preamble);
+    extract_preamble(0, &preamble);
     compile("spmv/stages/extract_blocks.cu", &preamble, archs[i]);
     full_preamble(0, &preamble);
     compile("spmv/stages/full_blocks.cu", &preamble, archs[i]);
@@ -333,7 +335,7 @@ static void every_form_compiles_without_spills(void **state) {
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
       compile("spmv/shared/device_csr.cu", &preamble, capabilities[c]);
-      carve_preamble(form, &preamble);
+      extract_preamble(form, &preamble);
       compile("spmv/stages/extract_blocks.cu", &preamble, capabilities[c]);
       full_preamble(form, &preamble);
       compile("spmv/stages/full_blocks.cu", &preamble, capabilities[c]);
