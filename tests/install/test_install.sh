@@ -80,17 +80,13 @@ build() {
 }
 object=$work/build/CMakeFiles/merbit_impl.dir/merbit.c.o
 [ "$(find "$work/build" -name 'merbit.c.o')" = "$object" ] || fail "no object of the implementation"
-if command -v pkg-config >/dev/null; then
-  for name in merbit merbit-impl; do
-    pkg-config --modversion $name >"$work/log" 2>&1 || fail "pkg-config $name"
-    [ "$(cat "$work/log")" = "$version" ] || fail "$name.pc: not version $version"
-  done
-  build "pkg-config, merbit-impl, C" cc "$consumer/program.c" $(pkg-config --cflags --libs merbit-impl)
-  build "pkg-config, merbit-impl, C++" c++ "$consumer/program.cpp" $(pkg-config --cflags --libs merbit-impl)
-  build "pkg-config, merbit" cc "$consumer/program.c" "$object" $(pkg-config --cflags --libs merbit)
-else
-  echo "skipped: there is no pkg-config here to read merbit.pc"
-fi
+for name in merbit merbit-impl; do
+  try "pkg-config $name" pkg-config --modversion $name
+  [ "$(cat "$work/log")" = "$version" ] || fail "$name.pc: not version $version"
+done
+build "pkg-config, merbit-impl, C" cc "$consumer/program.c" $(pkg-config --cflags --libs merbit-impl)
+build "pkg-config, merbit-impl, C++" c++ "$consumer/program.cpp" $(pkg-config --cflags --libs merbit-impl)
+build "pkg-config, merbit" cc "$consumer/program.c" "$object" $(pkg-config --cflags --libs merbit)
 if [ "$kind" = static ]; then
   configure header -DVERSION="$version" -DIMPLEMENTATION="$object" || fail "find_package: configure"
   try "merbit::merbit: build" "$cmake" --build "$work/header"
