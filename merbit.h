@@ -2,6 +2,11 @@
  *
  * Generated from templates/ by gen/generate.py: edit there. The MIT licence ends this file. */
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
+/* The implementation needs GNU C: vector types, atomic operations, 128-bit integers. The
+ * declarations need no more than C99 or C++11. */
+#ifndef __GNUC__
+#error "merbit's implementation needs gcc, clang or a compiler that is compatible with them"
+#endif
 /* The implementation needs GNU/POSIX declarations, so it must come before any system header. */
 #if defined(_FEATURES_H) && !defined(__USE_GNU)
 #error "include merbit.h before any system header where it is implemented, or use -D_GNU_SOURCE"
@@ -1460,13 +1465,9 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #define MBI_NOINLINE __attribute__((noinline))
-#else
-#define MBI_PRINTF(at, first)
-#define MBI_NOINLINE
-#endif
+#define MBI_UNUSED __attribute__((unused))
 
 #define MBI_TRY(call) \
   do { \
@@ -27615,14 +27616,13 @@ typedef struct mbi_step_call {
 #define MBS_RUNNING MBI_STEP_RUNNING
 #define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
 #define MBS_SCALAR(name, part) mbi_##name##part##_f64
-#define MBS_UNUSED __attribute__((unused)) static
-#define MBS_BEFORE(name) MBS_UNUSED int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_BEFORE(name) MBI_UNUSED static int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name) \
-  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c, \
-                                         const double *sums)
+  MBI_UNUSED static void MBS_NAME(name, _after)(mbi_solve_memory * m, \
+                                                const mbi_solve_state *c, const double *sums)
 #define MBS_STEP(name, adds, maxes, when) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
@@ -27651,13 +27651,14 @@ typedef struct mbi_wide_code {
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 
-#define MBS_WIDE_COUNT(name) MBS_UNUSED int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_COUNT(name) \
+  MBI_UNUSED static int MBS_NAME(name, _count)(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, int first, double *sums)
 #define MBS_WIDE_AFTER(name) \
-  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v, \
-                                         const double *sums)
+  MBI_UNUSED static void MBS_NAME(name, _after)( \
+      mbi_solve_memory * m, const mbi_solve_vectors *v, const double *sums)
 #define MBS_WIDE_STEP(name) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
