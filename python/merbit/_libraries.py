@@ -43,6 +43,10 @@ class Library:
     def copy(self, array: Any) -> Any:
         return array.copy()
 
+    def adjacent(self, array: Any) -> Any:
+        """The array itself if its elements are adjacent, else a copy."""
+        return numpy.ascontiguousarray(array)
+
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         """A callable that returns the address of the caller's current stream; None for host memory."""
         return None
@@ -96,6 +100,9 @@ class CuPy(Library):
     def doubles(self, numbers: Any, device: int) -> Any:
         with self.cupy.cuda.Device(device):
             return self.cupy.array(numbers, "float64")
+
+    def adjacent(self, array: Any) -> Any:
+        return self.cupy.ascontiguousarray(array)
 
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         current = self.cupy.cuda.get_current_stream
@@ -151,6 +158,9 @@ class Torch(Library):
 
     def copy(self, array: Any) -> Any:
         return array.clone()
+
+    def adjacent(self, array: Any) -> Any:
+        return array.contiguous()
 
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         if device == HOST:

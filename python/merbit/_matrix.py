@@ -336,19 +336,20 @@ class Matrix:
         return self.H
 
     def matvec(self, x: Any) -> Any:
-        return self @ x
+        """A @ x, which copies x first if its elements are not adjacent: solvers pass columns of arrays."""
+        return self @ _adjacent(x)
+
+    def rmatvec(self, x: Any) -> Any:
+        return self.H @ _adjacent(x)
 
     def matmat(self, x: Any) -> Any:
         return self @ x
 
-    def dot(self, x: Any) -> Any:
-        return self @ x
-
-    def rmatvec(self, x: Any) -> Any:
-        return self.H @ x
-
     def rmatmat(self, x: Any) -> Any:
         return self.H @ x
+
+    def dot(self, x: Any) -> Any:
+        return self @ x
 
     # ---- New values, epilogues ----
 
@@ -442,6 +443,11 @@ def csr(matrix: Any, shape: Optional[tuple[int, int]] = None, *, dtype: Optional
     else:
         source.home_plan()
     return Matrix(source)
+
+
+def _adjacent(x: Any) -> Any:
+    library = library_of(x)
+    return x if library is None else library.adjacent(x)
 
 
 def _wants_gradient(array: Any) -> bool:
