@@ -1,4 +1,5 @@
 """Builds merbit._core from src/ and merbit.h, which lies in the repository's root, or here in a source distribution."""
+
 import pathlib
 import re
 import shutil

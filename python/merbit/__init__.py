@@ -4,6 +4,7 @@
 >>> y = A @ x               # NumPy, CuPy or PyTorch, in place: the result is of x's library
 >>> x, info = merbit.cg(A, b)
 """
+
 from ._context import Context, ContextInfo
 from ._errors import (
     ArgumentError,
@@ -30,9 +31,36 @@ from ._core import version
 
 __version__: str = version()
 __all__ = [
-    "ArgumentError", "ArgumentTypeError", "CancelledError", "CompileError", "Context", "ContextInfo",
-    "DeviceError", "DeviceLostError", "DeviceMemoryError", "EigenInfo", "Epilogue", "Error",
-    "FileFormatError", "HostMemoryError", "InputOutputError", "Matrix", "MatrixError",
-    "NoCompilerError", "NoDeviceError", "NotSupportedError", "Operators", "PageRankInfo", "PlanInfo",
-    "SolveInfo", "Status", "TooLargeError", "bicgstab", "cg", "csr", "eigsh", "gmres", "pagerank",
+    "ArgumentError",
+    "ArgumentTypeError",
+    "CancelledError",
+    "CompileError",
+    "Context",
+    "ContextInfo",
+    "DeviceError",
+    "DeviceLostError",
+    "DeviceMemoryError",
+    "EigenInfo",
+    "Epilogue",
+    "Error",
+    "FileFormatError",
+    "HostMemoryError",
+    "InputOutputError",
+    "Matrix",
+    "MatrixError",
+    "NoCompilerError",
+    "NoDeviceError",
+    "NotSupportedError",
+    "Operators",
+    "PageRankInfo",
+    "PlanInfo",
+    "SolveInfo",
+    "Status",
+    "TooLargeError",
+    "bicgstab",
+    "cg",
+    "csr",
+    "eigsh",
+    "gmres",
+    "pagerank",
 ]

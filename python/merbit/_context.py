@@ -1,4 +1,5 @@
 """Contexts: a GPU or the CPU. One per device is made when it is first needed."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -7,7 +8,7 @@ import threading
 from typing import Optional
 
 from . import _core, _nvrtc
-from ._errors import ArgumentError, NoCompilerError, Status
+from ._errors import NoCompilerError, bad_argument
 
 SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
 
@@ -42,10 +43,18 @@ class Context:
 
     __slots__ = ("_core", "__weakref__")
 
-    def __init__(self, side: str = "auto", *, device: int = 0, threads: int = 0, cache_dir: Optional[str] = None,
-                 nvrtc: Optional[str] = None, bind_threads: bool = False) -> None:
+    def __init__(
+        self,
+        side: str = "auto",
+        *,
+        device: int = 0,
+        threads: int = 0,
+        cache_dir: Optional[str] = None,
+        nvrtc: Optional[str] = None,
+        bind_threads: bool = False,
+    ) -> None:
         if side not in SIDES:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
+            raise bad_argument(f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
         self._core = _open(SIDES[side], device, threads, cache_dir, nvrtc, bind_threads)
 
     @property
@@ -59,11 +68,16 @@ class Context:
 
     def __repr__(self) -> str:
         info = self.info
-        return f"<merbit.Context on {info.device}>" if info.side == "cuda" else f"<merbit.Context on the CPU, {info.threads} threads>"
+        return (
+            f"<merbit.Context on {info.device}>"
+            if info.side == "cuda"
+            else f"<merbit.Context on the CPU, {info.threads} threads>"
+        )
 
 
-def _open(side: int, device: int, threads: int, cache_dir: Optional[str], nvrtc: Optional[str],
-          bind_threads: bool) -> _core.Context:
+def _open(
+    side: int, device: int, threads: int, cache_dir: Optional[str], nvrtc: Optional[str], bind_threads: bool
+) -> _core.Context:
     """Opens a context, by the first NVRTC that works: those of wheels, then those that the library finds."""
     paths: list[Optional[str]] = [nvrtc]
     if nvrtc is None and side != SIDES["cpu"]:

@@ -1,4 +1,5 @@
 """The exceptions of merbit: one class a status, each also of the built-in class that a caller would expect."""
+
 from __future__ import annotations
 
 import enum
@@ -120,6 +121,14 @@ def error_of(status: int, sentence: str) -> Error:
     return CLASSES[status](status, sentence)
 
 
-def type_error_of(sentence: str) -> Error:
+def bad_type(sentence: str) -> ArgumentTypeError:
     """The exception for an argument of the wrong type; the extension module calls it by name."""
     return ArgumentTypeError(Status.INVALID_ARGUMENT, sentence)
+
+
+def bad_argument(sentence: str) -> ArgumentError:
+    return ArgumentError(Status.INVALID_ARGUMENT, sentence)
+
+
+def not_supported(sentence: str) -> NotSupportedError:
+    return NotSupportedError(Status.NOT_SUPPORTED, sentence)

@@ -1,13 +1,16 @@
 """What merbit asks of the libraries whose arrays it uses: NumPy, CuPy and PyTorch. None but NumPy is imported here."""
+
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import sys
 from typing import Any, Callable, ContextManager, Optional
 
 import numpy
 
 from . import _core
+from ._errors import bad_type
 
 HOST = -1  # the device number of host memory
 NAMES = ["", "float64", "float32", "float16", "bfloat16", "complex64", "complex128"]  # by merbit_type
@@ -59,9 +62,8 @@ class Library:
 
     def borrowed(self, address: int, length: int, kind: int, device: int) -> Any:
         """An array over memory that belongs to merbit."""
-        import ctypes
         size = numpy.dtype(NAMES[kind]).itemsize
-        return numpy.frombuffer((ctypes.c_char * (length * size)).from_address(address), NAMES[kind])
+        return numpy.frombuffer(memoryview((ctypes.c_char * (length * size)).from_address(address)), NAMES[kind])
 
     def in_stream(self, stream: int, device: int) -> ContextManager[Any]:
         """Makes `stream` the current one."""
@@ -72,8 +74,13 @@ class _DeviceMemory:
     """GPU memory of merbit's, for libraries that take __cuda_array_interface__."""
 
     def __init__(self, address: int, length: int, kind: int) -> None:
-        self.__cuda_array_interface__ = {"shape": (length,), "typestr": numpy.dtype(NAMES[kind]).str,
-                                         "data": (address, False), "version": 3, "strides": None}
+        self.__cuda_array_interface__ = {
+            "shape": (length,),
+            "typestr": numpy.dtype(NAMES[kind]).str,
+            "data": (address, False),
+            "version": 3,
+            "strides": None,
+        }
 
 
 class CuPy(Library):
@@ -95,6 +102,7 @@ class CuPy(Library):
 
         def make() -> Any:
             return empty(length, dtype) if current() == device else self.empty((length,), kind, device)
+
         return make
 
     def doubles(self, numbers: Any, device: int) -> Any:
@@ -132,6 +140,7 @@ class Torch(Library):
             if tensor.requires_grad or tensor.is_conj() or tensor.is_neg():
                 raise BufferError("it requires a gradient, or its conjugate is pending: pass x.detach().resolve_conj()")
             return to_dlpack(tensor)
+
         _core.register_exporter(self.torch.Tensor, export)
 
     def array_type(self) -> type:
@@ -153,6 +162,8 @@ class Torch(Library):
         return self.torch.tensor(numbers, dtype=self.torch.float64, device=self.place(device))
 
     def plain(self, array: Any) -> Any:
+        if array.layout != self.torch.strided:
+            raise bad_type("a sparse tensor stands where a dense one is needed: x, out, b or an array of a matrix")
         array = array.detach()
         return array.resolve_conj().resolve_neg().as_subclass(self.torch.Tensor)
 

@@ -1,27 +1,42 @@
 """Matrix: products y = A x, with NumPy, CuPy and PyTorch arrays in place."""
+
 from __future__ import annotations
 
 import ctypes
 import dataclasses
 import threading
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy
 
 from . import _core
 from ._context import Context, default_context
-from ._errors import ArgumentError, ArgumentTypeError, NotSupportedError, Status
+from ._errors import bad_argument, bad_type, not_supported
 from ._libraries import BF16, COMPLEX, F16, F32, F64, HOST, NAMES, NUMPY, Library, library_of
 from ._sources import FORMS, Parts, parts_of
 
-METHODS = {"auto": 0, "reference": 1, "merge": 2, "merbit": 3, "scan": 4, "rows": 5, "sliced": 6, "binned": 7, "bsr": 8,
-           "cb": 9, "hubs": 10, "sorted": 11, "many": 12, "symmetric": 13}
+METHODS = {
+    "auto": 0,
+    "reference": 1,
+    "merge": 2,
+    "merbit": 3,
+    "scan": 4,
+    "rows": 5,
+    "sliced": 6,
+    "binned": 7,
+    "bsr": 8,
+    "cb": 9,
+    "hubs": 10,
+    "sorted": 11,
+    "symmetric": 13,
+}
 SEMIRINGS = {"plus_times": 0, "min_plus": 1, "max_times": 2, "or_and": 3, "custom": 4}
 OPERATIONS = {"N": 0, "T": 1, "H": 2}
 ROW_MAJOR, COLUMN_MAJOR = 1, 0
 MOST_VECTORS = 64  # of one product
 KEPT_PLANS = 8  # for several vectors: one for each number of them
 
+CFunction: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the class of all ctypes functions
 Function = Union[None, int, Any]  # an address, a ctypes function, or what has .address (Numba's cfunc)
 
 
@@ -33,11 +48,9 @@ def address_of(function: Function) -> int:
         return function
     if isinstance(getattr(function, "address", None), int):
         return function.address
-    try:
+    if isinstance(function, CFunction):
         return ctypes.cast(function, ctypes.c_void_p).value or 0
-    except (ctypes.ArgumentError, TypeError):
-        raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"{function!r} is no C function; merbit takes an address, a "
-                                "ctypes function or a Numba cfunc") from None
+    raise bad_type(f"{function!r} is no C function; merbit takes an address, a ctypes function or a Numba cfunc")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,16 +109,33 @@ class Source:
         self.libraries: set[Library] = set()  # those whose GPU arrays have been multiplied
         self.lock = threading.RLock()
 
-    def plan(self, operation: str, vector_type: int, host: bool, vectors: int = 1, order: int = 0,
-             epilogue: Optional[tuple[Any, ...]] = None, keep: Any = None) -> _core.Plan:
+    def plan(
+        self,
+        operation: str,
+        vector_type: int,
+        host: bool,
+        vectors: int = 1,
+        order: int = 0,
+        epilogue: Optional[tuple[Any, ...]] = None,
+        keep: Any = None,
+    ) -> _core.Plan:
         """The plan for such vectors, which is made when it is first needed."""
         key = (operation, vector_type, host, vectors, order, epilogue)
         with self.lock:
             plan = self.plans.pop(key, None)
             if plan is None:
-                plan = _core.Plan(self.context._core, self.view, OPERATIONS[operation], vector_type=vector_type,
-                                  host_vectors=host, vectors=vectors, vector_order=order, epilogue=epilogue,
-                                  keep=(keep, self.options["operators"]), **{**self.options, "operators": self.operators()})
+                plan = _core.Plan(
+                    self.context._core,
+                    self.view,
+                    OPERATIONS[operation],
+                    vector_type=vector_type,
+                    host_vectors=host,
+                    vectors=vectors,
+                    vector_order=order,
+                    epilogue=epilogue,
+                    keep=(keep, self.options["operators"]),
+                    **{**self.options, "operators": self.operators()},
+                )
                 several = [k for k in self.plans if k[3] > 1]
                 if vectors > 1 and len(several) >= KEPT_PLANS:
                     del self.plans[several[0]]  # the one that was used longest ago
@@ -117,7 +147,18 @@ class Source:
         given: Optional[Operators] = self.options["operators"]
         if given is None:
             return None
-        return given.add, given.multiply, given.zero, address_of(given.add_function), address_of(given.multiply_function)
+        return (
+            given.add,
+            given.multiply,
+            given.zero,
+            address_of(given.add_function),
+            address_of(given.multiply_function),
+        )
+
+    def takes_several(self, vector_type: int) -> bool:
+        """Whether one product multiplies several vectors."""
+        plain = self.options["semiring"] == SEMIRINGS["plus_times"] and self.options["method"] == METHODS["auto"]
+        return plain and vector_type == self.value_type and vector_type not in COMPLEX
 
     def home_plan(self) -> _core.Plan:
         """The plan used last, or that for vectors beside the matrix's arrays."""
@@ -126,12 +167,17 @@ class Source:
     def update(self, values: Any) -> None:
         library = library_of(values)
         if self.parts.values is None:
-            raise ArgumentError(Status.INVALID_ARGUMENT, "the matrix is a pattern: it has no values to replace")
+            raise bad_argument("the matrix is a pattern: it has no values to replace")
         with self.lock:
-            view = self.parts.view(numpy.array(values) if library is None else library.copy(values))
+            if library is not None:
+                values = library.copy(values)
+            elif _core.inspect(values, "values")[1] == HOST:
+                values = numpy.array(values)
+            view = self.parts.view(values)
             if view.value_type != self.view.value_type:
-                raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"the new values have type {NAMES[view.value_type]}, "
-                                        f"the matrix {NAMES[self.view.value_type]}")
+                raise bad_type(
+                    f"the new values have type {NAMES[view.value_type]}, the matrix {NAMES[self.view.value_type]}"
+                )
             for other in self.libraries:
                 other.synchronize(self.context.device or 0)
             try:
@@ -150,6 +196,18 @@ class Source:
         self.plans.clear()
         for products in self.products.values():
             products.clear()
+
+
+class Operand:
+    """An array as merbit sees it."""
+
+    def __init__(self, array: Any) -> None:
+        self.library = library_of(array)
+        self.array = array if self.library is None else self.library.plain(array)
+        self.kind, self.device, self.shape, self.strides = _core.inspect(self.array, "x")
+        self.vectors = self.shape[1] if len(self.shape) == 2 else 1
+        if self.library is None and self.device == HOST:
+            self.library, self.array = NUMPY, numpy.asarray(array)
 
 
 class Matrix:
@@ -222,7 +280,9 @@ class Matrix:
             return self.T @ x
         return (self.T @ x.T).T
 
-    def multiply(self, x: Any, out: Any = None, *, alpha: Any = None, beta: Any = None, stream: Optional[int] = None) -> Any:
+    def multiply(
+        self, x: Any, out: Any = None, *, alpha: Any = None, beta: Any = None, stream: Optional[int] = None
+    ) -> Any:
         """Computes alpha A x + beta out, into `out` if it is given, else into a new array of x's library.
 
         x is one vector of shape (columns,), or several of shape (columns, k), row by row or column by column. alpha
@@ -230,75 +290,87 @@ class Matrix:
         one that x names in __cuda_array_interface__. On a GPU the call returns when the product is enqueued, if x is
         there too.
         """
-        library = library_of(x)
-        if library is not None:
-            if out is None and alpha is None and beta is None and _wants_gradient(x):
-                return _differentiable(self, x)
-            given, x = x, library.plain(x)
-        else:
-            given = x
-        kind, device, shape, strides = _core.inspect(x, "x")
-        if library is None and device == HOST:
-            library, x = NUMPY, numpy.asarray(x)
-        if out is None and beta is not None:
-            raise ArgumentError(Status.INVALID_ARGUMENT, "beta needs out, the array that it multiplies")
-        return self._multiply(given, x, library, kind, device, shape, strides, out, alpha, beta, stream)
-
-    def _multiply(self, given: Any, x: Any, library: Optional[Library], kind: str, device: int, shape: tuple[int, ...],
-                  strides: tuple[int, ...], out: Any, alpha: Any, beta: Any, stream: Optional[int]) -> Any:
-        source, (rows, cols) = self._source, self.shape
-        if len(shape) not in (1, 2) or shape[0] != cols:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f"x has shape {shape}; the matrix has {cols} columns, so x must "
-                                f"have shape ({cols},) or ({cols}, k)")
-        vector_type = F64 if source.value_type == F32 and kind == "float64" else source.vector_type
-        if kind != NAMES[vector_type]:
-            raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"x has type {kind}; this matrix multiplies vectors of "
-                                    f"{NAMES[vector_type]}: convert x with astype (PyTorch: x.to)")
-        if device != HOST:
-            self._check_device(device)
-            if library is not None:
-                source.libraries.add(library)
-        vectors = shape[1] if len(shape) == 2 else 1
-        column_major = vectors > 1 and strides[1] != numpy.dtype(kind).itemsize
-        place = HOST if device == HOST else self.context.device or 0
-        if out is None:
-            if library is None:
-                raise ArgumentError(Status.INVALID_ARGUMENT, f"merbit cannot make arrays of {type(x).__name__}; give the "
-                                    "result too: A.multiply(x, out=y)")
-            out = library.empty((rows, *shape[1:]), vector_type, place, column_major)
-            result: Any = out
-        else:
-            result = out
-            out_library = library_of(out)
-            if out_library is not None:
-                if _wants_gradient(out):
-                    raise ArgumentError(Status.INVALID_ARGUMENT, "out requires a gradient; give out.detach()")
-                out = out_library.plain(out)
-        getter = library.stream_getter(place) if library is not None and device != HOST else None
+        if _wants_gradient(x):
+            if out is not None or alpha is not None or beta is not None:
+                raise bad_argument(
+                    "x requires a gradient, which A @ x records, but not a product with out, alpha or beta"
+                )
+            return _differentiable(self, x)
+        operand = Operand(x)
+        vector_type = self._check(operand)
+        place = HOST if operand.device == HOST else self.context.device or 0
+        column_major = operand.vectors > 1 and operand.strides[1] != numpy.dtype(operand.kind).itemsize
+        y = self._result(operand, out, beta, vector_type, place, column_major)
+        getter = operand.library.stream_getter(place) if operand.library is not None else None
         if stream is None and getter is not None:
             stream = getter()
-        alpha, beta = self._scalar(alpha), self._scalar(beta)
-        parts = -(-vectors // MOST_VECTORS)
-        order = COLUMN_MAJOR if column_major else ROW_MAJOR
-        for part in range(parts):
-            if parts == 1:
-                xs, ys, count = x, out, vectors
-            else:
-                begin, end = vectors * part // parts, vectors * (part + 1) // parts
-                xs, ys, count = x[:, begin:end], out[:, begin:end], end - begin
-            plan = source.plan(self._operation, vector_type, device == HOST, count, order if count > 1 else 0)
-            plan.multiply(xs, ys, alpha, beta, stream)
-        if len(shape) == 1 and library is not None and type(given) is library.array_type():
-            self._products[type(given)] = _core.Product(plan, library.maker(rows, vector_type, place), getter)
-        return result
+        for xs, ys, count in self._shares(operand, y, vector_type, column_major):
+            order = ROW_MAJOR if count > 1 and not column_major else COLUMN_MAJOR
+            plan = self._source.plan(self._operation, vector_type, operand.device == HOST, count, order)
+            plan.multiply(xs, ys, self._scalar(alpha), self._scalar(beta), stream)
+        if len(operand.shape) == 1 and operand.library is not None and type(x) is operand.library.array_type():
+            make = operand.library.maker(self.shape[0], vector_type, place)
+            self._products[type(x)] = _core.Product(plan, make, getter)
+        return y if out is None else out
+
+    def _check(self, x: Operand) -> int:
+        """Refuses an x of the wrong shape, type or place. Returns the merbit_type of the product's vectors."""
+        source, cols = self._source, self.shape[1]
+        if len(x.shape) not in (1, 2) or x.shape[0] != cols:
+            raise bad_argument(
+                f"x has shape {x.shape}; the matrix has {cols} columns, so x must have shape ({cols},) or ({cols}, k)"
+            )
+        vector_type = F64 if source.value_type == F32 and x.kind == "float64" else source.vector_type
+        if x.kind != NAMES[vector_type]:
+            raise bad_type(
+                f"x has type {x.kind}; this matrix multiplies vectors of {NAMES[vector_type]}: convert x with astype "
+                "(PyTorch: x.to)"
+            )
+        if x.device != HOST:
+            self._check_device(x.device)
+            if x.library is not None:
+                source.libraries.add(x.library)
+        return vector_type
+
+    def _result(self, x: Operand, out: Any, beta: Any, vector_type: int, place: int, column_major: bool) -> Any:
+        """The array to write: a new one, or `out` without what only its library understands."""
+        if out is None:
+            if beta is not None:
+                raise bad_argument("beta needs out, the array that it multiplies")
+            if x.library is None:
+                name = type(x.array).__name__
+                raise bad_argument(f"merbit cannot make arrays of {name}; give the result too: A.multiply(x, out=y)")
+            return x.library.empty((self.shape[0], *x.shape[1:]), vector_type, place, column_major)
+        if _wants_gradient(out):
+            raise bad_argument("out requires a gradient; give out.detach()")
+        library = library_of(out)
+        return out if library is None else library.plain(out)
+
+    def _shares(self, x: Operand, y: Any, vector_type: int, column_major: bool) -> Iterator[tuple[Any, Any, int]]:
+        """Cuts x and y into what one product takes: (part of x, part of y, number of vectors)."""
+        most = MOST_VECTORS if self._source.takes_several(vector_type) else 1
+        parts = -(-x.vectors // most)
+        if parts == 1:
+            yield x.array, y, x.vectors
+        elif most > 1:
+            for part in range(parts):  # of nearly equal sizes: a single column of a row-major array has gaps
+                columns = slice(x.vectors * part // parts, x.vectors * (part + 1) // parts)
+                yield x.array[:, columns], y[:, columns], columns.stop - columns.start
+        else:
+            for column in range(parts):
+                part = _adjacent(y[:, column])
+                yield _adjacent(x.array[:, column]), part, 1
+                if not column_major:
+                    y[:, column] = part
 
     def _check_device(self, device: int) -> None:
         if self.context.device is None:
-            raise ArgumentError(Status.INVALID_ARGUMENT, "x is in GPU memory, and this matrix computes on the CPU: "
-                                f"{self.context.info.reason or 'its context asks for it'}")
+            raise bad_argument(
+                "x is in GPU memory, and this matrix computes on the CPU: "
+                f"{self.context.info.reason or 'its context asks for it'}"
+            )
         if device >= 0 and device != self.context.device:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f"x is on CUDA device {device}, the matrix on device "
-                                f"{self.context.device}")
+            raise bad_argument(f"x is on CUDA device {device}, the matrix on device {self.context.device}")
 
     def _scalar(self, number: Any) -> Any:
         if number is None:
@@ -306,8 +378,7 @@ class Matrix:
         try:
             return complex(number) if self._source.vector_type in COMPLEX else float(number)
         except (TypeError, ValueError):
-            raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"alpha and beta must be numbers of type {self.dtype}; one "
-                                    f"is {number!r}") from None
+            raise bad_type(f"alpha and beta must be numbers of type {self.dtype}; one is {number!r}") from None
 
     # ---- Transposes and the protocol of a LinearOperator ----
 
@@ -315,8 +386,9 @@ class Matrix:
     def T(self) -> Matrix:
         """The transpose, which shares the arrays. Its first product prepares it."""
         if self._operation == "H":
-            raise NotSupportedError(Status.NOT_SUPPORTED, "A.H.T is the conjugate of A, which merbit does not multiply; "
-                                    "use (A @ x.conj()).conj()")
+            raise not_supported(
+                "A.H.T is the conjugate of A, which merbit does not multiply; use (A @ x.conj()).conj()"
+            )
         return Matrix(self._source, "T" if self._operation == "N" else "N")
 
     @property
@@ -325,8 +397,9 @@ class Matrix:
         if self._source.vector_type not in COMPLEX:
             return self.T
         if self._operation == "T":
-            raise NotSupportedError(Status.NOT_SUPPORTED, "A.T.H is the conjugate of A, which merbit does not multiply; "
-                                    "use (A @ x.conj()).conj()")
+            raise not_supported(
+                "A.T.H is the conjugate of A, which merbit does not multiply; use (A @ x.conj()).conj()"
+            )
         return Matrix(self._source, "H" if self._operation == "N" else "N")
 
     def transpose(self) -> Matrix:
@@ -358,8 +431,15 @@ class Matrix:
         copied. If this fails, the matrix keeps its old values. No other thread may be multiplying."""
         self._source.update(values)
 
-    def epilogue(self, result: Optional[str] = None, sums: Union[str, Sequence[str]] = (), *, vectors: int = 0,
-                 scalars: int = 0, function: Function = None) -> Epilogue:
+    def epilogue(
+        self,
+        result: Optional[str] = None,
+        sums: Union[str, Sequence[str]] = (),
+        *,
+        vectors: int = 0,
+        scalars: int = 0,
+        function: Function = None,
+    ) -> Epilogue:
         """A product that applies an expression to each row of A x, and adds up to two sums over all rows.
 
         result: y in ax, row, v0, ..., s0, ...; None: ax. sums: expressions in the same names and y. EPILOGUES and
@@ -372,10 +452,17 @@ class Matrix:
 class Epilogue:
     """A product with an epilogue: y, sums = E(x, v0, v1, ..., scalars=(s0, ...))."""
 
-    def __init__(self, matrix: Matrix, result: Optional[str], sums: tuple[str, ...], vectors: int, scalars: int,
-                 function: Function) -> None:
+    def __init__(
+        self,
+        matrix: Matrix,
+        result: Optional[str],
+        sums: tuple[str, ...],
+        vectors: int,
+        scalars: int,
+        function: Function,
+    ) -> None:
         if len(sums) > 2:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f"{len(sums)} sums; an epilogue has at most 2")
+            raise bad_argument(f"{len(sums)} sums; an epilogue has at most 2")
         self._matrix, self._sums, self._vectors, self._scalars = matrix, len(sums), vectors, scalars
         self._function = function
         first, second = (*sums, None, None)[:2]
@@ -384,17 +471,20 @@ class Epilogue:
 
     def _plan(self) -> _core.Plan:
         source = self._matrix._source
-        return source.plan(self._matrix._operation, source.vector_type, False, epilogue=self._epilogue, keep=self._function)
+        return source.plan(
+            self._matrix._operation, source.vector_type, False, epilogue=self._epilogue, keep=self._function
+        )
 
     def __call__(self, x: Any, *vectors: Any, scalars: Sequence[float] = (), out: Any = None) -> tuple[Any, Any]:
         """Returns y and an array of the sums, both of x's library and where the matrix computes."""
         library = library_of(x)
         if library is None:
-            raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"x is of type {type(x).__name__}; an epilogue takes arrays of "
-                                    "NumPy, CuPy and PyTorch")
+            raise bad_type(f"x is of type {type(x).__name__}; an epilogue takes arrays of NumPy, CuPy and PyTorch")
         if len(scalars) != self._scalars or len(vectors) != self._vectors:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f"{len(vectors)} vectors and {len(scalars)} scalars; this epilogue "
-                                f"takes {self._vectors} and {self._scalars}")
+            raise bad_argument(
+                f"{len(vectors)} vectors and {len(scalars)} scalars; this epilogue "
+                f"takes {self._vectors} and {self._scalars}"
+            )
         matrix, source = self._matrix, self._matrix._source
         x = library.plain(x)
         _, device, _, _ = _core.inspect(x, "x")
@@ -406,15 +496,32 @@ class Epilogue:
         sums = library.doubles([0.0, 0.0], device)
         numbers = library.doubles([float(s) for s in scalars], device) if scalars else None
         getter = library.stream_getter(device)
-        self._plan().epilogue(x, out, tuple(library.plain(v) if library_of(v) is library else v for v in vectors), numbers,
-                              sums, getter() if getter is not None else None)
-        return out, sums[:self._sums]
+        self._plan().epilogue(
+            x,
+            out,
+            tuple(library.plain(v) if library_of(v) is library else v for v in vectors),
+            numbers,
+            sums,
+            getter() if getter is not None else None,
+        )
+        return out, sums[: self._sums]
 
 
-def csr(matrix: Any, shape: Optional[tuple[int, int]] = None, *, dtype: Optional[str] = None, base: int = 0,
-        symmetry: Optional[str] = None, semiring: str = "plus_times", operators: Optional[Operators] = None,
-        method: str = "auto", expected_calls: int = 0, changing_values: bool = False, deterministic: bool = False,
-        context: Optional[Context] = None) -> Matrix:
+def csr(
+    matrix: Any,
+    shape: Optional[tuple[int, int]] = None,
+    *,
+    dtype: Optional[str] = None,
+    base: int = 0,
+    symmetry: Optional[str] = None,
+    semiring: str = "plus_times",
+    operators: Optional[Operators] = None,
+    method: str = "auto",
+    expected_calls: int = 0,
+    changing_values: bool = False,
+    deterministic: bool = False,
+    context: Optional[Context] = None,
+) -> Matrix:
     """Prepares a sparse matrix for many products.
 
     matrix: a SciPy, CuPy or PyTorch sparse matrix in CSR, COO or BSR; or the arrays (values, col_ind, row_ptr) of a
@@ -430,13 +537,19 @@ def csr(matrix: Any, shape: Optional[tuple[int, int]] = None, *, dtype: Optional
     host memory on the GPU, else the CPU.
     """
     if isinstance(matrix, Matrix):
-        raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"the matrix is a merbit.Matrix already; csr takes {FORMS}")
+        raise bad_type(f"the matrix is a merbit.Matrix already; csr takes {FORMS}")
     for name, value, known in (("semiring", semiring, SEMIRINGS), ("method", method, METHODS)):
         if value not in known:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f"{name} is {value!r}; it must be one of {list(known)}")
+            raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
     parts = parts_of(matrix, shape, dtype, base, symmetry)
-    options = {"semiring": SEMIRINGS[semiring], "operators": operators, "method": METHODS[method],
-               "expected_calls": expected_calls, "changing_values": changing_values, "deterministic": deterministic}
+    options = {
+        "semiring": SEMIRINGS[semiring],
+        "operators": operators,
+        "method": METHODS[method],
+        "expected_calls": expected_calls,
+        "changing_values": changing_values,
+        "deterministic": deterministic,
+    }
     source = Source(parts, context, options)
     if source.view.device == HOST and source.context.device is not None:
         source.view.check(source.context._core)  # the first product decides where vectors are
@@ -455,6 +568,7 @@ def _wants_gradient(array: Any) -> bool:
     if not getattr(array, "requires_grad", False):
         return False
     import torch
+
     return torch.is_grad_enabled()
 
 
@@ -465,8 +579,7 @@ def _differentiable(matrix: Matrix, x: Any) -> Any:
     """A @ x for torch.autograd: the gradient of x is the conjugate transpose times that of y."""
     global _function
     if matrix._source.options["semiring"] != SEMIRINGS["plus_times"]:
-        raise NotSupportedError(Status.NOT_SUPPORTED, "x requires a gradient, which products over plus_times alone have; "
-                                "pass x.detach()")
+        raise not_supported("x requires a gradient, which products over plus_times alone have; pass x.detach()")
     if _function is None:
         import torch
 

@@ -1,4 +1,5 @@
 """Where pip has put NVRTC: the wheels that the extras cuda12 and cuda13 name."""
+
 from __future__ import annotations
 
 import ctypes

@@ -1,4 +1,5 @@
 """Linear systems, eigenpairs and PageRank."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -9,7 +10,7 @@ import numpy
 
 from . import _core
 from ._context import Context
-from ._errors import ArgumentError, ArgumentTypeError, NotSupportedError, Status
+from ._errors import bad_argument, bad_type, not_supported
 from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of
 from ._matrix import Matrix, Source, csr
 
@@ -47,7 +48,7 @@ class SolveInfo(_Info):
     backward_error: float
     recorded: int
     description: str
-    history: numpy.ndarray  # the estimated residual after 0, 1, ... iterations
+    history: numpy.ndarray = dataclasses.field(repr=False)  # the estimated residual after 0, 1, ... iterations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +58,7 @@ class PageRankInfo(_Info):
     change: float
     dangling: int
     recorded: int
-    history: numpy.ndarray  # the change in each iteration
+    history: numpy.ndarray = dataclasses.field(repr=False)  # the change in each iteration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +81,7 @@ def _callback(progress: Progress) -> Optional[Callable[[int, float, float], obje
         return progress
     if hasattr(progress, "update") and hasattr(progress, "n"):
         return lambda iteration, change, seconds: progress.update(iteration - progress.n)
-    raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"progress is {progress!r}; it must be a function of (iteration, "
-                            "change, seconds) or a tqdm bar")
+    raise bad_type(f"progress is {progress!r}; it must be a function of (iteration, change, seconds) or a tqdm bar")
 
 
 def _matrix(A: Any, context: Optional[Context] = None) -> Matrix:
@@ -89,8 +89,10 @@ def _matrix(A: Any, context: Optional[Context] = None) -> Matrix:
     if not isinstance(A, Matrix):
         return csr(A, context=context)
     if A._operation != "N":
-        raise NotSupportedError(Status.NOT_SUPPORTED, "merbit solves with a matrix, not with its transpose A.T; make "
-                                "merbit.csr of the transposed arrays, for example merbit.csr(S.T)")
+        raise not_supported(
+            "merbit solves with a matrix, not with its transpose A.T; make "
+            "merbit.csr of the transposed arrays, for example merbit.csr(S.T)"
+        )
     return A
 
 
@@ -101,18 +103,23 @@ def _preconditioner(M: Any, source: Source, library: Library, device: int) -> Ca
     """Calls a preconditioner of Python's with arrays over merbit's vectors."""
     apply = M.matvec if hasattr(M, "matvec") else M
     if not callable(apply):
-        raise ArgumentTypeError(Status.INVALID_ARGUMENT, f'preconditioner is {M!r}; it must be None, "jacobi", '
-                                '"block_jacobi", a function of r, or an object with matvec')
+        raise bad_type(
+            f'preconditioner is {M!r}; it must be None, "jacobi", '
+            '"block_jacobi", a function of r, or an object with matvec'
+        )
 
     def call(r: int, z: int, n: int, stream: int) -> None:
         with library.in_stream(stream, device):
             library.borrowed(z, n, source.value_type, device)[...] = apply(
-                library.borrowed(r, n, source.value_type, device))
+                library.borrowed(r, n, source.value_type, device)
+            )
+
     return call
 
 
-def _solver(source: Source, method: int, options: dict[str, Any], library: Library,
-            device: int) -> tuple[threading.Lock, _core.Solver]:
+def _solver(
+    source: Source, method: int, options: dict[str, Any], library: Library, device: int
+) -> tuple[threading.Lock, _core.Solver]:
     """The solver that the matrix keeps, locked, if it fits; else a new one."""
     key = (method, device, tuple(options.items()), library.name)
     with source.lock:
@@ -121,12 +128,20 @@ def _solver(source: Source, method: int, options: dict[str, Any], library: Libra
         preconditioner = options["preconditioner"]
         known = preconditioner is None or isinstance(preconditioner, str)
         if known and preconditioner not in PRECONDITIONERS:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f"preconditioner is {preconditioner!r}; it must be one of "
-                                f"{list(PRECONDITIONERS)} or a function")
-        solver = _core.Solver(source.context._core, source.view, method, **{
-            **options, "host_vectors": device == HOST and source.context.device is not None and known,
-            "preconditioner": PRECONDITIONERS[preconditioner] if known else CALLBACK,
-            "apply": None if known else _preconditioner(preconditioner, source, library, device)})
+            raise bad_argument(
+                f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)} or a function"
+            )
+        solver = _core.Solver(
+            source.context._core,
+            source.view,
+            method,
+            **{
+                **options,
+                "host_vectors": device == HOST and source.context.device is not None and known,
+                "preconditioner": PRECONDITIONERS[preconditioner] if known else CALLBACK,
+                "apply": None if known else _preconditioner(preconditioner, source, library, device),
+            },
+        )
         lock = threading.Lock()
         lock.acquire()
         source.solver = (key, lock, solver)
@@ -137,21 +152,21 @@ def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, options: di
     source = _matrix(A)._source
     library = library_of(b)
     if library is None:
-        raise ArgumentTypeError(Status.INVALID_ARGUMENT, f"b is of type {type(b).__name__}; merbit takes arrays of NumPy, "
-                                "CuPy and PyTorch")
+        raise bad_type(f"b is of type {type(b).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")
     b = library.plain(b)
     kind, device, shape, _ = _core.inspect(b, "b")
     rows = source.parts.shape[0]
     if shape != (rows,) or kind != NAMES[source.value_type]:
-        raise ArgumentError(Status.INVALID_ARGUMENT, f"b has shape {shape} and type {kind}; the matrix needs ({rows},) and "
-                            f"{NAMES[source.value_type]}")
+        raise bad_argument(
+            f"b has shape {shape} and type {kind}; the matrix needs ({rows},) and {NAMES[source.value_type]}"
+        )
     if device != HOST:
         A._check_device(device) if isinstance(A, Matrix) else None
         source.libraries.add(library)
     x = library.empty((rows,), source.value_type, device)
     if x0 is not None:
         x[...] = library.plain(x0) if library_of(x0) is library else x0
-    history = numpy.full((options["max_iterations"] or 20000) + 1, numpy.nan)
+    history = numpy.full((max(options["max_iterations"], 0) or 20000) + 1, numpy.nan)
     report = _callback(progress)
     lock, solver = _solver(source, SOLVERS[method], options, library, device)
     try:
@@ -159,93 +174,203 @@ def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, options: di
         result = solver.solve(b, x, x0 is not None, history, report)
     finally:
         lock.release()
-    return x, SolveInfo(**_named(result, history=history[:result["iterations"] + 1]))
+    return x, SolveInfo(**_named(result, history=history[: result["iterations"] + 1]))
 
 
-def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 0.0, maxiter: int = 0, preconditioner: Any = None,
-       block_size: int = 0, refine: bool = False, deterministic: bool = False, reorder: int = 0,
-       expected_solves: int = 0, progress: Progress = None) -> tuple[Any, SolveInfo]:
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    preconditioner: Any = None,
+    block_size: int = 0,
+    refine: bool = False,
+    deterministic: bool = False,
+    reorder: int = 0,
+    expected_solves: int = 0,
+    progress: Progress = None,
+) -> tuple[Any, SolveInfo]:
     """Solves A x = b by conjugate gradients, for symmetric positive definite A. Returns x and how it went.
 
     A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type;
-    x is the same. x0: where to begin; None: zero. rtol: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5. maxiter: 0:
+    x is the same. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5. max_iterations: 0:
     20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), or a function z = M(r) or an
     object with matvec. refine: iterate in float32, correct in float64. deterministic: equal bits in every run. reorder:
     1 always, -1 never, 0 if it pays for expected_solves. progress: called with (iteration, residual, seconds) about ten
     times a second on the GPU, after each check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration;
     Ctrl-C ends it with KeyboardInterrupt. The matrix keeps the solver, so that further solves prepare nothing.
     """
-    return _solve("cg", A, b, x0, progress, _options(rtol, maxiter, preconditioner, block_size, refine, deterministic,
-                                                     reorder, expected_solves))
+    return _solve(
+        "cg",
+        A,
+        b,
+        x0,
+        progress,
+        _options(
+            tolerance, max_iterations, preconditioner, block_size, refine, deterministic, reorder, expected_solves
+        ),
+    )
 
 
-def bicgstab(A: Any, b: Any, x0: Any = None, *, rtol: float = 0.0, maxiter: int = 0, preconditioner: Any = None,
-             block_size: int = 0, refine: bool = False, deterministic: bool = False, reorder: int = 0,
-             expected_solves: int = 0, progress: Progress = None) -> tuple[Any, SolveInfo]:
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    preconditioner: Any = None,
+    block_size: int = 0,
+    refine: bool = False,
+    deterministic: bool = False,
+    reorder: int = 0,
+    expected_solves: int = 0,
+    progress: Progress = None,
+) -> tuple[Any, SolveInfo]:
     """Solves A x = b by BiCGSTAB, for any square A. The arguments are those of cg."""
-    return _solve("bicgstab", A, b, x0, progress, _options(rtol, maxiter, preconditioner, block_size, refine,
-                                                           deterministic, reorder, expected_solves))
+    return _solve(
+        "bicgstab",
+        A,
+        b,
+        x0,
+        progress,
+        _options(
+            tolerance, max_iterations, preconditioner, block_size, refine, deterministic, reorder, expected_solves
+        ),
+    )
 
 
-def gmres(A: Any, b: Any, x0: Any = None, *, restart: int = 0, rtol: float = 0.0, maxiter: int = 0,
-          preconditioner: Any = None, block_size: int = 0, refine: bool = False, deterministic: bool = False,
-          reorder: int = 0, expected_solves: int = 0, progress: Progress = None) -> tuple[Any, SolveInfo]:
-    """Solves A x = b by GMRES, for any square A. restart: iterations of a cycle, up to 512; 0: 30. maxiter counts
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    restart: int = 0,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    preconditioner: Any = None,
+    block_size: int = 0,
+    refine: bool = False,
+    deterministic: bool = False,
+    reorder: int = 0,
+    expected_solves: int = 0,
+    progress: Progress = None,
+) -> tuple[Any, SolveInfo]:
+    """Solves A x = b by GMRES, for any square A. restart: iterations of a cycle, up to 512; 0: 30. max_iterations counts
     single iterations. The other arguments are those of cg."""
-    return _solve("gmres", A, b, x0, progress, {**_options(rtol, maxiter, preconditioner, block_size, refine,
-                                                           deterministic, reorder, expected_solves), "restart": restart})
+    return _solve(
+        "gmres",
+        A,
+        b,
+        x0,
+        progress,
+        {
+            **_options(
+                tolerance, max_iterations, preconditioner, block_size, refine, deterministic, reorder, expected_solves
+            ),
+            "restart": restart,
+        },
+    )
 
 
-def _options(rtol: float, maxiter: int, preconditioner: Any, block_size: int, refine: bool, deterministic: bool,
-             reorder: int, expected_solves: int) -> dict[str, Any]:
-    return {"tolerance": rtol, "max_iterations": maxiter, "preconditioner": preconditioner, "block_size": block_size,
-            "refine": refine, "deterministic": deterministic, "reorder": reorder, "expected_solves": expected_solves}
+def _options(
+    tolerance: float,
+    max_iterations: int,
+    preconditioner: Any,
+    block_size: int,
+    refine: bool,
+    deterministic: bool,
+    reorder: int,
+    expected_solves: int,
+) -> dict[str, Any]:
+    return {
+        "tolerance": tolerance,
+        "max_iterations": max_iterations,
+        "preconditioner": preconditioner,
+        "block_size": block_size,
+        "refine": refine,
+        "deterministic": deterministic,
+        "reorder": reorder,
+        "expected_solves": expected_solves,
+    }
 
 
 # ---- Eigenpairs, PageRank ----
 
 
-def eigsh(A: Any, k: int = 6, *, which: str = "LM", method: str = "lanczos", basis: int = 0, rtol: float = 0.0,
-          maxiter: int = 0, seed: int = 0, deterministic: bool = False,
-          progress: Progress = None) -> tuple[numpy.ndarray, numpy.ndarray, EigenInfo]:
+def eigsh(
+    A: Any,
+    k: int = 6,
+    *,
+    which: str = "LM",
+    method: str = "lanczos",
+    basis: int = 0,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    seed: int = 0,
+    deterministic: bool = False,
+    progress: Progress = None,
+) -> tuple[numpy.ndarray, numpy.ndarray, EigenInfo]:
     """Finds k eigenvalues (at most 32) at the ends of the spectrum of a symmetric matrix. Returns the eigenvalues in the
     order of `which`, the vectors as columns, and how it went; all in host memory.
 
     A: a merbit.Matrix, or what merbit.csr takes. which: "LM" (largest absolute value first), "LA" (largest), "SA"
     (smallest), or "BE" (both ends in turn). method: "lanczos", or "power" for the one eigenvalue of largest absolute value
-    of any real matrix. basis: vectors kept; 0: 2 k + 16. rtol: for the residual over the largest |eigenvalue|; 0: 1e-10,
-    in float32 1e-5. maxiter: most products; 0: 10000. Pairs that were not reached are NaN. progress: as for cg.
+    of any real matrix. basis: vectors kept; 0: 2 k + 16. tolerance: for the residual over the largest |eigenvalue|; 0: 1e-10,
+    in float32 1e-5. max_iterations: most products; 0: 10000. Pairs that were not reached are NaN. progress: as for cg.
     """
     for name, value, known in (("which", which, WHICH), ("method", method, EIGEN_METHODS)):
         if value not in known:
-            raise ArgumentError(Status.INVALID_ARGUMENT, f"{name} is {value!r}; it must be one of {list(known)}")
+            raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
     source = _matrix(A)._source
     if not 1 <= k <= 32:
-        raise ArgumentError(Status.INVALID_ARGUMENT, f"k is {k}; merbit finds 1 to 32 eigenpairs")
+        raise bad_argument(f"k is {k}; merbit finds 1 to 32 eigenpairs")
     values = numpy.empty(k)
     vectors = numpy.empty((k, source.parts.shape[0]), NAMES[_real(source)])
-    result = _core.eigen(source.context._core, source.view, values, vectors, EIGEN_METHODS[method], WHICH[which], basis,
-                         rtol, maxiter, seed, deterministic, _callback(progress))
+    result = _core.eigen(
+        source.context._core,
+        source.view,
+        values,
+        vectors,
+        EIGEN_METHODS[method],
+        WHICH[which],
+        basis,
+        tolerance,
+        max_iterations,
+        seed,
+        deterministic,
+        _callback(progress),
+    )
     return values, vectors.T, EigenInfo(**_named(result))
 
 
 def _real(source: Source) -> int:
     if source.value_type not in (F64, F32):
-        raise NotSupportedError(Status.NOT_SUPPORTED, f"the matrix has values of {NAMES[source.value_type]}; this takes "
-                                "float64 and float32")
+        raise not_supported(f"the matrix has values of {NAMES[source.value_type]}; this takes float64 and float32")
     return source.value_type
 
 
-def pagerank(graph: Any, *, personalisation: Union[None, Mapping[int, float], Any] = None, start: Any = None,
-             damping: float = 0.85, tolerance: float = 0.0, maxiter: int = 0, unweighted: bool = False,
-             unaccelerated: bool = False, progress: Progress = None,
-             context: Optional[Context] = None) -> tuple[numpy.ndarray, PageRankInfo]:
+def pagerank(
+    graph: Any,
+    *,
+    personalisation: Union[None, Mapping[int, float], Any] = None,
+    start: Any = None,
+    damping: float = 0.85,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    unweighted: bool = False,
+    unaccelerated: bool = False,
+    progress: Progress = None,
+    context: Optional[Context] = None,
+) -> tuple[numpy.ndarray, PageRankInfo]:
     """Computes the PageRank of a link graph: entry (i, j) is an edge from i to j, its value the weight. Returns ranks that
     add up to 1, in host memory, and how it went.
 
     graph: a merbit.Matrix, or what merbit.csr takes. personalisation: where teleports go: a weight for each vertex, or
     {vertex: weight}; None: all alike. start: the first ranks, for example earlier ones. damping: the probability to follow
-    a link. tolerance: for the L1 norm of the change; 0: 1e-10, in float32 2^-22. maxiter: 0: 1000. unweighted: every edge
+    a link. tolerance: for the L1 norm of the change; 0: 1e-10, in float32 2^-22. max_iterations: 0: 1000. unweighted: every edge
     has weight 1. unaccelerated: the plain power method. progress: called with (iteration, change, seconds), as for cg.
     context: where to compute, for a graph that is no merbit.Matrix.
     """
@@ -255,13 +380,25 @@ def pagerank(graph: Any, *, personalisation: Union[None, Mapping[int, float], An
         seeds, personalisation = personalisation, numpy.zeros(rows, name)
         for vertex, weight in seeds.items():
             if not 0 <= vertex < rows:
-                raise ArgumentError(Status.INVALID_ARGUMENT, f"personalisation names vertex {vertex} of {rows}")
+                raise bad_argument(f"personalisation names vertex {vertex} of {rows}")
             personalisation[vertex] = weight
     ranks = numpy.empty(rows, name)
-    history = numpy.full(maxiter or 1000, numpy.nan)
-    result = _core.pagerank(source.context._core, source.view, ranks, _host(personalisation), _host(start), history, damping,
-                            tolerance, maxiter, unweighted, unaccelerated, _callback(progress))
-    return ranks, PageRankInfo(**_named(result, history=history[:result["iterations"]]))
+    history = numpy.full(max(max_iterations, 0) or 1000, numpy.nan)
+    result = _core.pagerank(
+        source.context._core,
+        source.view,
+        ranks,
+        _host(personalisation),
+        _host(start),
+        history,
+        damping,
+        tolerance,
+        max_iterations,
+        unweighted,
+        unaccelerated,
+        _callback(progress),
+    )
+    return ranks, PageRankInfo(**_named(result, history=history[: result["iterations"]]))
 
 
 def _host(array: Any) -> Any:

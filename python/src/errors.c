@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Raises merbit._errors.error_of(status, sentence), or type_error_of(sentence) if status is OK. */
+/* Raises merbit._errors.error_of(status, sentence), or bad_type(sentence) if status is OK. */
 static PyObject *raise_sentence(merbit_status status, const char *sentence) {
   PyObject *module = PyImport_ImportModule("merbit._errors"), *error = NULL, *text = NULL;
   if (module != NULL) {
@@ -12,7 +12,7 @@ static PyObject *raise_sentence(merbit_status status, const char *sentence) {
   }
   if (text != NULL) {
     error = status == MERBIT_OK
-                ? PyObject_CallMethod(module, "type_error_of", "O", text)
+                ? PyObject_CallMethod(module, "bad_type", "O", text)
                 : PyObject_CallMethod(module, "error_of", "iO", (int)status, text);
   }
   if (error != NULL) {
