@@ -1,0 +1,33 @@
+#!/bin/sh
+# Build the Python package and pass its tests: sh python/test.sh [PYTHON]
+# Makes a virtual environment under build/, installs the package there with SciPy, pytest, matplotlib, tqdm and mypy, and runs
+# python/tests; with PyTorch and CuPy too if PYTHON, python3 unless given, has them. Where there is no GPU, the tests of CuPy
+# run once more with a stand-in on the fake CUDA driver of tests/fake, if g++ is there. Exits with 77 if pip reaches no index.
+set -eu
+python=${1:-python3}
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$root/build/python-package
+venv=$work/venv
+
+"$python" -m venv --clear --system-site-packages "$venv"
+if ! "$venv/bin/pip" install -q scipy pytest matplotlib tqdm mypy; then
+  echo "skipped: pip cannot install SciPy and pytest here"
+  exit 77
+fi
+"$venv/bin/pip" install -q --force-reinstall --no-deps "$root/python"
+
+# The tests use the installed package: they run elsewhere than in python/.
+cd "$work"
+"$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$root/python/tests"
+
+if "$venv/bin/python" -c 'import sys, merbit; sys.exit(merbit.Context().device is None)'; then
+  exit 0
+fi
+if ! command -v g++ >/dev/null 2>&1; then
+  echo "skipped: the fake CUDA driver needs g++"
+  exit 0
+fi
+sh "$root/python/tests/standin/build.sh" "$work/fake"
+LD_LIBRARY_PATH=$work/fake MERBIT_NVRTC=$work/fake/libnvrtc.so.13 MERBIT_CACHE_DIR=$work/cache \
+  PYTHONPATH=$root/python/tests/standin "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider \
+  "$root/python/tests/test_cupy.py"
