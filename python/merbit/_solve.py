@@ -131,15 +131,21 @@ def _solver(
             raise bad_argument(
                 f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)} or a function"
             )
+        apply = None if known else _preconditioner(preconditioner, source, library, device)
+        if apply is not None and device == HOST and source.context.device is not None:
+            raise not_supported(
+                "the preconditioner is a function, which gets vectors where the solver computes, on the GPU, but b is in host "
+                'memory; pass b of CuPy or PyTorch, or make the matrix with context=merbit.Context("cpu")'
+            )
         solver = _core.Solver(
             source.context._core,
             source.view,
             method,
             **{
                 **options,
-                "host_vectors": device == HOST and source.context.device is not None and known,
+                "host_vectors": device == HOST,
                 "preconditioner": PRECONDITIONERS[preconditioner] if known else CALLBACK,
-                "apply": None if known else _preconditioner(preconditioner, source, library, device),
+                "apply": apply,
             },
         )
         lock = threading.Lock()

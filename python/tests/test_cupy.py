@@ -137,12 +137,14 @@ def test_wrong_arrays(sparse):
 
 def test_solvers(random):
     S, b = laplacian(100), random.random(100)
-    A, g = merbit.csr(S), cupy.asarray(b)
+    A, g = merbit.csr(S, context=merbit.Context("cuda")), cupy.asarray(b)
     for method in (merbit.cg, merbit.bicgstab, merbit.gmres):
         for M in (None, "jacobi", lambda r: r / 2.01):
             x, info = method(A, g, preconditioner=M)
             assert info.converged and isinstance(x, cupy.ndarray)
             numpy.testing.assert_allclose(S @ x.get(), b, rtol=1e-6, atol=1e-6)
+    with pytest.raises(merbit.NotSupportedError, match="host memory"):
+        merbit.cg(A, b, preconditioner=lambda r: r)
     A.update(cupy.asarray(S.data).get() * 2)
     numpy.testing.assert_allclose(2 * (S @ merbit.cg(A, g)[0].get()), b, rtol=1e-6, atol=1e-6)
 

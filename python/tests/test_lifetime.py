@@ -72,7 +72,7 @@ def test_a_matrix_in_a_cycle_is_collected():
             return r
 
     mine = Mine()
-    mine.matrix = merbit.csr(laplacian(10))
+    mine.matrix = merbit.csr(laplacian(10), context=merbit.Context("cpu"))
     merbit.cg(mine.matrix, numpy.ones(10), preconditioner=mine)  # the matrix keeps the solver, and that `mine`
     watch = weakref.ref(mine)
     del mine
