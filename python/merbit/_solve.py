@@ -121,12 +121,14 @@ def _solver(
     source: Source, method: int, options: dict[str, Any], library: Library, device: int
 ) -> tuple[threading.Lock, _core.Solver]:
     """The solver that the matrix keeps, locked, if it fits; else a new one."""
-    key = (method, device, tuple(options.items()), library.name)
+    preconditioner = options["preconditioner"]
+    known = preconditioner is None or isinstance(preconditioner, str)
+    # The solver that is kept holds its function, so that no other has the same identity.
+    named = {**options, "preconditioner": preconditioner if known else id(preconditioner)}
+    key = (method, device, tuple(named.items()), library.name)
     with source.lock:
         if source.solver is not None and source.solver[0] == key and source.solver[1].acquire(blocking=False):
             return source.solver[1], source.solver[2]
-        preconditioner = options["preconditioner"]
-        known = preconditioner is None or isinstance(preconditioner, str)
         if known and preconditioner not in PRECONDITIONERS:
             raise bad_argument(
                 f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)} or a function"

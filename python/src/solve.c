@@ -168,11 +168,6 @@ static int solver_traverse(PyObject *object, visitproc visit, void *arg) {
   return 0;
 }
 
-static int solver_clear(PyObject *object) {
-  Py_CLEAR(((mpy_solver *)object)->watch.apply);
-  return 0;
-}
-
 static void solver_dealloc(PyObject *object) {
   mpy_solver *self = (mpy_solver *)object;
   PyObject_GC_UnTrack(object);
@@ -432,7 +427,6 @@ int mpy_solve_init(PyObject *module) {
   static PyType_Slot slots[] = {{Py_tp_new, (void *)solver_new},
                                 {Py_tp_dealloc, (void *)solver_dealloc},
                                 {Py_tp_traverse, (void *)solver_traverse},
-                                {Py_tp_clear, (void *)solver_clear},
                                 {Py_tp_methods, methods},
                                 {0, NULL}};
   static PyType_Spec spec = {"merbit._core.Solver", sizeof(mpy_solver), 0,

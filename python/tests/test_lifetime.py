@@ -59,11 +59,39 @@ def test_vectors_are_given_back():
         assert sys.getrefcount(x) == before and sys.getrefcount(y) == 2
         del x
         assert watch() is None
+        plain = numpy.ones(10)
+        product(plain)
+        before = sys.getrefcount(plain)
+        product(plain)  # the quick way, which is for plain arrays
+        assert sys.getrefcount(plain) == before
     for wrong in (numpy.ones(11), numpy.ones(10, "f4"), numpy.ones(20)[::2], numpy.ones((10, 1, 1, 1))):
         before = sys.getrefcount(wrong)
         with pytest.raises(merbit.Error):
             A @ wrong
         assert sys.getrefcount(wrong) == before
+
+
+def test_lenders_are_given_back():
+    class Lender:
+        """An array that speaks DLPack alone."""
+
+        def __init__(self):
+            self.array = numpy.ones(10)
+
+        def __dlpack__(self):
+            return self.array.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+        def __array__(self, *arguments, **keywords):
+            return self.array
+
+    lender, A = Lender(), merbit.csr(laplacian(10))
+    watch = weakref.ref(lender)
+    numpy.testing.assert_allclose(A @ lender, laplacian(10) @ numpy.ones(10))
+    del lender
+    assert watch() is None
 
 
 def test_a_matrix_in_a_cycle_is_collected():
