@@ -138,22 +138,29 @@ def test_nothing_leaks():
     for _ in range(150):  # until NumPy's and Python's own caches are full
         everything()
     gc.collect()
-    before, objects, memory = tracemalloc.get_traced_memory()[0], len(gc.get_objects()), resident()
-    for _ in range(100):
-        everything()
-    gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
+    grown = []
+    for _ in range(3):  # a leak shows each time, a cache of Python's or NumPy's hardly
+        before = (tracemalloc.get_traced_memory()[0], len(gc.get_objects()), resident())
+        for _ in range(50):
+            everything()
+        gc.collect()
+        after = (tracemalloc.get_traced_memory()[0], len(gc.get_objects()), resident())
+        grown.append([b - a for a, b in zip(before, after)])
     tracemalloc.stop()
-    assert len(gc.get_objects()) - objects < 100
-    assert after - before < 100 * 50
-    assert resident() - memory < 100 * 10000  # an array of S has 16 kB or more
+    traced, objects, memory = (min(column) for column in zip(*grown))
+    assert traced < 50 * 40 and objects < 50
+    assert memory < 50 * 10000  # an array of S has 16 kB or more
 
 
 def test_references_of_types_and_constants():
     """Reference counts of shared objects do not drift."""
     A, x = merbit.csr(laplacian(10)), numpy.ones(10)
     A @ x
-    shared = [None, True, type(A), merbit._core.View, merbit._core.Plan, merbit._core.Product, merbit._core.Context]
+    core = merbit._core
+    shared = [type(A), core.View, core.Plan, core.Product, core.Context]
+    if sys.version_info < (3, 12):  # later they are immortal
+        shared += [None, True]
+    gc.collect()
     counts = [sys.getrefcount(what) for what in shared]
     for _ in range(1000):
         A @ x
