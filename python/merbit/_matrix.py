@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import sys
 import threading
 from typing import Any, Iterator, Optional, Sequence, Union
 
@@ -565,11 +566,8 @@ def _adjacent(x: Any) -> Any:
 
 def _wants_gradient(array: Any) -> bool:
     """Whether PyTorch is to record what is done with the array."""
-    if not getattr(array, "requires_grad", False):
-        return False
-    import torch
-
-    return torch.is_grad_enabled()
+    torch = sys.modules.get("torch")
+    return torch is not None and getattr(array, "requires_grad", False) and torch.is_grad_enabled()
 
 
 _function: Any = None  # the class that _differentiable makes when it is first needed
@@ -581,7 +579,7 @@ def _differentiable(matrix: Matrix, x: Any) -> Any:
     if matrix._source.options["semiring"] != SEMIRINGS["plus_times"]:
         raise not_supported("x requires a gradient, which products over plus_times alone have; pass x.detach()")
     if _function is None:
-        import torch
+        torch: Any = sys.modules["torch"]
 
         class Product(torch.autograd.Function):
             @staticmethod
