@@ -1,5 +1,5 @@
-/* Arrays of other libraries, used in place: NumPy and all else with the buffer protocol, PyTorch,
- * CuPy, and what speaks DLPack or __cuda_array_interface__. */
+/* Arrays of other libraries, used in place: NumPy and all else with the buffer protocol,
+ * PyTorch, CuPy, and what speaks DLPack or __cuda_array_interface__. */
 #include "binding.h"
 
 #include <limits.h>
@@ -48,7 +48,8 @@ PyObject *mpy_register_exporter(PyObject *module, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-/* ---- Types --------------------------------------------------------------------------------- */
+/* ---- Types ---------------------------------------------------------------------------------
+ */
 
 merbit_type mpy_merbit_type(mpy_type type) {
   switch (type.kind) {
@@ -71,11 +72,11 @@ const char *mpy_type_name(mpy_type type) {
     char kind;
     int bits;
     const char *name;
-  } names[] = {{'f', 64, "float64"}, {'f', 32, "float32"}, {'f', 16, "float16"},
+  } names[] = {{'f', 64, "float64"},  {'f', 32, "float32"},   {'f', 16, "float16"},
                {'b', 16, "bfloat16"}, {'c', 64, "complex64"}, {'c', 128, "complex128"},
-               {'i', 8, "int8"}, {'i', 16, "int16"}, {'i', 32, "int32"}, {'i', 64, "int64"},
-               {'u', 8, "uint8"}, {'u', 16, "uint16"}, {'u', 32, "uint32"},
-               {'u', 64, "uint64"}, {'?', 8, "bool"}};
+               {'i', 8, "int8"},      {'i', 16, "int16"},     {'i', 32, "int32"},
+               {'i', 64, "int64"},    {'u', 8, "uint8"},      {'u', 16, "uint16"},
+               {'u', 32, "uint32"},   {'u', 64, "uint64"},    {'?', 8, "bool"}};
   size_t i;
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (names[i].kind == type.kind && names[i].bits == type.bits) {
@@ -124,7 +125,8 @@ static mpy_type type_of_format(const char *format, Py_ssize_t bytes) {
   return type;
 }
 
-/* ---- Ways to borrow --------------------------------------------------------------------------- */
+/* ---- Ways to borrow
+ * --------------------------------------------------------------------------- */
 
 /* Replaces the exception that is set by one that names the argument; returns -1. */
 static int refuse(const char *name) {
@@ -296,8 +298,9 @@ static int lend_cuda(PyObject *object, PyObject *dict, const char *name, int wri
       (typestr = PyDict_GetItemString(dict, "typestr")) == NULL ||
       (data = PyDict_GetItemString(dict, "data")) == NULL || !PyTuple_Check(data) ||
       PyTuple_Size(data) != 2) {
-    PyErr_SetString(PyExc_TypeError,
-                    "its __cuda_array_interface__ lacks shape, typestr or data = (pointer, flag)");
+    PyErr_SetString(
+        PyExc_TypeError,
+        "its __cuda_array_interface__ lacks shape, typestr or data = (pointer, flag)");
     return refuse(name);
   }
   strides = PyDict_GetItemString(dict, "strides");

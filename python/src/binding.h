@@ -1,5 +1,5 @@
-/* What the files of the extension module merbit._core share. The module uses CPython's limited API
- * of 3.9, so that one build serves all later versions. */
+/* What the files of the extension module merbit._core share. The module uses CPython's limited
+ * API of 3.9, so that one build serves all later versions. */
 #ifndef MERBIT_PYTHON_BINDING_H
 #define MERBIT_PYTHON_BINDING_H
 #define _GNU_SOURCE 1
@@ -37,20 +37,21 @@ typedef struct mpy_type {
 /* An array that a Python object has lent, until mpy_return. */
 typedef struct mpy_array {
   void *data;
-  int device;                       /* CUDA ordinal, MPY_HOST or MPY_CUDA */
+  int device; /* CUDA ordinal, MPY_HOST or MPY_CUDA */
   mpy_type type;
   int ndim;
   int64_t shape[MPY_DIMENSIONS];
-  int64_t strides[MPY_DIMENSIONS];  /* in bytes */
-  void *stream;                     /* in which the lender's work is ordered; NULL: unknown */
-  PyObject *lender;                 /* the object, or the capsule that it made; NULL: `buffer` */
-  mpy_buffer buffer;                /* its field obj is NULL if the array came another way */
+  int64_t strides[MPY_DIMENSIONS]; /* in bytes */
+  void *stream;                    /* in which the lender's work is ordered; NULL: unknown */
+  PyObject *lender;                /* the object, or the capsule that it made; NULL: `buffer` */
+  mpy_buffer buffer;               /* its field obj is NULL if the array came another way */
 } mpy_array;
 
-/* ---- errors.c ------------------------------------------------------------------------------ */
+/* ---- errors.c ------------------------------------------------------------------------------
+ */
 
-/* Raises the exception of a status (merbit._errors.error_of) with a printf-like sentence; returns
- * NULL. */
+/* Raises the exception of a status (merbit._errors.error_of) with a printf-like sentence;
+ * returns NULL. */
 PyObject *mpy_raise(merbit_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same for an argument of the wrong type. */
@@ -58,7 +59,8 @@ PyObject *mpy_raise_type(const char *format, ...) __attribute__((format(printf, 
 /* Raises what the calling thread's last failure on `context` says; returns NULL. */
 PyObject *mpy_raise_last(merbit_context *context, merbit_status status);
 
-/* ---- arrays.c ------------------------------------------------------------------------------ */
+/* ---- arrays.c ------------------------------------------------------------------------------
+ */
 
 /* Borrows the array of `object`: by the buffer protocol, by an exporter of its type, by
  * __cuda_array_interface__ or by __dlpack__. `name` is for errors. Returns 0, or -1 with an
@@ -83,21 +85,20 @@ const char *mpy_place(int device, char text[32]);
 PyObject *mpy_register_exporter(PyObject *module, PyObject *arguments);
 int mpy_arrays_init(void);
 
-/* ---- objects.c: contexts and views ----------------------------------------------------------- */
+/* ---- objects.c: contexts and views
+ * ----------------------------------------------------------- */
 
 typedef struct mpy_context {
-  PyObject_HEAD
-  merbit_context *context;
+  PyObject_HEAD merbit_context *context;
   int device; /* CUDA ordinal, or MPY_HOST if it computes on the CPU */
 } mpy_context;
 
 typedef struct mpy_view {
-  PyObject_HEAD
-  merbit_view view;
-  int device;           /* where the arrays are */
-  mpy_array rows;       /* row_ptr or row_ind */
-  mpy_array columns;    /* col_ind */
-  mpy_array values;     /* all zero for a pattern */
+  PyObject_HEAD merbit_view view;
+  int device;        /* where the arrays are */
+  mpy_array rows;    /* row_ptr or row_ind */
+  mpy_array columns; /* col_ind */
+  mpy_array values;  /* all zero for a pattern */
 } mpy_view;
 
 extern PyTypeObject *mpy_context_type, *mpy_view_type;
@@ -109,7 +110,8 @@ void mpy_free(PyObject *self);
 /* Returns a dictionary of a merbit_plan_info. */
 PyObject *mpy_plan_info(const merbit_plan_info *info);
 
-/* ---- plan.c, solve.c ----------------------------------------------------------------------------- */
+/* ---- plan.c, solve.c
+ * ----------------------------------------------------------------------------- */
 
 int mpy_plan_init(PyObject *module);
 int mpy_solve_init(PyObject *module);

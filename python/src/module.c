@@ -13,8 +13,9 @@ static PyObject *statuses(PyObject *module, PyObject *none) {
   int i;
   (void)module;
   (void)none;
-  for (i = 0; list != NULL && strcmp(merbit_status_name((merbit_status)i),
-                                     "MERBIT_UNKNOWN_STATUS") != 0; i++) {
+  for (i = 0; list != NULL &&
+              strcmp(merbit_status_name((merbit_status)i), "MERBIT_UNKNOWN_STATUS") != 0;
+       i++) {
     PyObject *row = Py_BuildValue("sis", merbit_status_name((merbit_status)i), i,
                                   merbit_status_text((merbit_status)i));
     if (row == NULL || PyList_Append(list, row) != 0) {
@@ -65,9 +66,15 @@ static PyMethodDef functions[] = {
      "merbit_eigen."},
     {NULL, NULL, 0, NULL}};
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "merbit._core",
-                                        "The C side of merbit.", -1, functions,
-                                        NULL, NULL, NULL, NULL};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                        "merbit._core",
+                                        "The C side of merbit.",
+                                        -1,
+                                        functions,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL};
 
 PyMODINIT_FUNC PyInit__core(void) {
   PyObject *module = PyModule_Create(&definition);

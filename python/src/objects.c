@@ -1,4 +1,5 @@
-/* The types Context and View of the module: a GPU or the CPU, and a matrix in borrowed arrays. */
+/* The types Context and View of the module: a GPU or the CPU, and a matrix in borrowed arrays.
+ */
 #include "binding.h"
 
 PyTypeObject *mpy_context_type, *mpy_view_type;
@@ -23,11 +24,12 @@ void mpy_free(PyObject *self) {
   Py_DECREF(type);
 }
 
-/* ---- Context ------------------------------------------------------------------------------- */
+/* ---- Context -------------------------------------------------------------------------------
+ */
 
 static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"side", "device", "threads", "cache_dir", "nvrtc_path", "bind_threads",
-                          NULL};
+  static char *names[] = {"side",       "device",       "threads", "cache_dir",
+                          "nvrtc_path", "bind_threads", NULL};
   merbit_context_desc desc;
   merbit_context_info info;
   merbit_error error;
@@ -45,10 +47,8 @@ static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *
   if (self == NULL) {
     return NULL;
   }
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_context_create(&desc, &self->context, &error);
-  Py_END_ALLOW_THREADS
-  if (status != MERBIT_OK) {
+  Py_BEGIN_ALLOW_THREADS status = merbit_context_create(&desc, &self->context, &error);
+  Py_END_ALLOW_THREADS if (status != MERBIT_OK) {
     mpy_raise(status, "%s", error.message);
     Py_DECREF(self);
     return NULL;
@@ -67,20 +67,19 @@ static void context_dealloc(PyObject *object) {
 
 static PyObject *context_info(PyObject *object, PyObject *none) {
   merbit_context_info info;
-  const merbit_status status =
-      merbit_context_get_info(((mpy_context *)object)->context, &info);
+  const merbit_status status = merbit_context_get_info(((mpy_context *)object)->context, &info);
   (void)none;
   if (status != MERBIT_OK) {
     return mpy_raise_last(((mpy_context *)object)->context, status);
   }
-  return Py_BuildValue(
-      "{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:L,s:L,s:L}", "side",
-      info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "device", info.device, "reason",
-      info.reason, "nvrtc", info.nvrtc, "cache_dir", info.cache_dir, "cache_off_reason",
-      info.cache_off_reason, "threads", info.threads, "compute_capability",
-      info.compute_capability, "driver_version", info.driver_version, "nvrtc_version",
-      info.nvrtc_version, "cache_hits", (long long)info.cache_hits, "cache_misses",
-      (long long)info.cache_misses, "cache_errors", (long long)info.cache_errors);
+  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:L,s:L,s:L}", "side",
+                       info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "device", info.device,
+                       "reason", info.reason, "nvrtc", info.nvrtc, "cache_dir", info.cache_dir,
+                       "cache_off_reason", info.cache_off_reason, "threads", info.threads,
+                       "compute_capability", info.compute_capability, "driver_version",
+                       info.driver_version, "nvrtc_version", info.nvrtc_version, "cache_hits",
+                       (long long)info.cache_hits, "cache_misses", (long long)info.cache_misses,
+                       "cache_errors", (long long)info.cache_errors);
 }
 
 static PyObject *context_device(PyObject *object, void *closure) {
@@ -92,7 +91,8 @@ static PyObject *context_device(PyObject *object, void *closure) {
   return PyLong_FromLong(device);
 }
 
-/* ---- View ---------------------------------------------------------------------------------- */
+/* ---- View ----------------------------------------------------------------------------------
+ */
 
 /* Lends an array of offsets or indices; sets its width. */
 static int lend_indices(PyObject *object, const char *name, mpy_array *array,
@@ -180,8 +180,9 @@ static int view_fill(mpy_view *self, PyObject *rows, PyObject *columns, PyObject
       (self->rows.device >= 0 && self->columns.device >= 0 &&
        self->rows.device != self->columns.device)) {
     char first[32], second[32];
-    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s, col_ind %s; all arrays must be together", name,
-              mpy_place(self->rows.device, first), mpy_place(self->columns.device, second));
+    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s, col_ind %s; all arrays must be together",
+              name, mpy_place(self->rows.device, first),
+              mpy_place(self->columns.device, second));
     return -1;
   }
   view->memory = self->device == MPY_HOST ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEVICE;
@@ -208,17 +209,18 @@ static int view_fill(mpy_view *self, PyObject *rows, PyObject *columns, PyObject
     }
   }
   if (self->rows.shape[0] != needed) {
-    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld elements; a matrix of this shape needs %lld",
-              name, (long long)self->rows.shape[0], (long long)needed);
+    mpy_raise(MERBIT_INVALID_ARGUMENT,
+              "%s has %lld elements; a matrix of this shape needs %lld", name,
+              (long long)self->rows.shape[0], (long long)needed);
     return -1;
   }
   return lend_values(self, values, value_type);
 }
 
 static PyObject *view_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"format", "rows", "cols", "row_array", "col_ind", "values",
-                          "value_type", "base", "block_rows", "block_cols", "block_order",
-                          "symmetry", NULL};
+  static char *names[] = {"format",      "rows",       "cols", "row_array",  "col_ind",
+                          "values",      "value_type", "base", "block_rows", "block_cols",
+                          "block_order", "symmetry",   NULL};
   PyObject *rows_array, *columns, *values;
   mpy_view *self;
   merbit_view view;
@@ -232,7 +234,8 @@ static PyObject *view_new(PyTypeObject *type, PyObject *arguments, PyObject *key
     return NULL;
   }
   if (rows < 0 || cols < 0 || rows == INT64_MAX) {
-    return mpy_raise(MERBIT_INVALID_ARGUMENT, "the shape (%lld, %lld) is no matrix's", rows, cols);
+    return mpy_raise(MERBIT_INVALID_ARGUMENT, "the shape (%lld, %lld) is no matrix's", rows,
+                     cols);
   }
   self = (mpy_view *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
   if (self == NULL) {
@@ -278,10 +281,8 @@ static PyObject *view_check(PyObject *object, PyObject *context) {
     return mpy_raise_type("context is no merbit._core.Context");
   }
   c = ((mpy_context *)context)->context;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_view_check(c, &((mpy_view *)object)->view);
-  Py_END_ALLOW_THREADS
-  if (status != MERBIT_OK) {
+  Py_BEGIN_ALLOW_THREADS status = merbit_view_check(c, &((mpy_view *)object)->view);
+  Py_END_ALLOW_THREADS if (status != MERBIT_OK) {
     return mpy_raise_last(c, status);
   }
   Py_RETURN_NONE;
@@ -299,7 +300,8 @@ static PyObject *view_get(PyObject *object, void *closure) {
   }
 }
 
-/* ---- Plan info, init ------------------------------------------------------------------------- */
+/* ---- Plan info, init
+ * ------------------------------------------------------------------------- */
 
 PyObject *mpy_plan_info(const merbit_plan_info *info) {
   return Py_BuildValue(

@@ -1,5 +1,5 @@
-/* The types Plan and Product: a matrix prepared for products, and the quick way to y = A x for the
- * arrays of one library. */
+/* The types Plan and Product: a matrix prepared for products, and the quick way to y = A x for
+ * the arrays of one library. */
 #include "binding.h"
 
 /* The scratch memory of one product at a time, in one stream. */
@@ -10,8 +10,7 @@ typedef struct mpy_slot {
 } mpy_slot;
 
 typedef struct mpy_plan {
-  PyObject_HEAD
-  merbit_plan *plan;
+  PyObject_HEAD merbit_plan *plan;
   mpy_context *context;
   mpy_view *view;
   PyObject *keep;          /* what owns the functions of operators and epilogues */
@@ -32,7 +31,8 @@ static PyTypeObject *plan_type, *product_type;
 /* What NULL pointers of empty arrays in host memory become. */
 static double nothing[2];
 
-/* ---- Making a plan ----------------------------------------------------------------------------- */
+/* ---- Making a plan
+ * ----------------------------------------------------------------------------- */
 
 /* Returns the type of vectors that a plan for `view` multiplies if none is asked for. */
 static merbit_type default_vector_type(merbit_type values) {
@@ -89,10 +89,10 @@ static int read_epilogue(PyObject *tuple, merbit_epilogue *epilogue) {
 }
 
 static PyObject *plan_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"context", "view", "operation", "method", "vector_type",
-                          "host_vectors", "expected_calls", "changing_values", "deterministic",
-                          "semiring", "operators", "vectors", "vector_order", "epilogue", "keep",
-                          NULL};
+  static char *names[] = {"context",       "view",         "operation",      "method",
+                          "vector_type",   "host_vectors", "expected_calls", "changing_values",
+                          "deterministic", "semiring",     "operators",      "vectors",
+                          "vector_order",  "epilogue",     "keep",           NULL};
   PyObject *context, *view, *operators_tuple = Py_None, *epilogue_tuple = Py_None,
                             *keep = Py_None;
   int operation = 0, method = 0, vector_type = 0, host_vectors = 0, semiring = 0, order = 0;
@@ -152,10 +152,8 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   self->epilogue_vectors = desc.epilogue != NULL ? epilogue.vectors : -1;
   self->epilogue_scalars = desc.epilogue != NULL ? epilogue.scalars : -1;
   c = self->context->context;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_plan_create(c, v, &desc, &self->plan);
-  Py_END_ALLOW_THREADS
-  if (status != MERBIT_OK) {
+  Py_BEGIN_ALLOW_THREADS status = merbit_plan_create(c, v, &desc, &self->plan);
+  Py_END_ALLOW_THREADS if (status != MERBIT_OK) {
     mpy_raise_last(c, status);
     Py_DECREF(self);
     return NULL;
@@ -187,10 +185,11 @@ static void plan_dealloc(PyObject *object) {
   mpy_free(object);
 }
 
-/* ---- Scratch memory -------------------------------------------------------------------------------- */
+/* ---- Scratch memory
+ * -------------------------------------------------------------------------------- */
 
-/* Returns a slot that no thread uses and, on CUDA, that belongs to `stream`, marked as busy; makes
- * one if there is none. Returns -1 with an exception. */
+/* Returns a slot that no thread uses and, on CUDA, that belongs to `stream`, marked as busy;
+ * makes one if there is none. Returns -1 with an exception. */
 static int take_slot(mpy_plan *self, void *stream) {
   merbit_workspace *workspace = NULL;
   mpy_slot *slots;
@@ -228,7 +227,8 @@ static int take_slot(mpy_plan *self, void *stream) {
   return i;
 }
 
-/* ---- Products -------------------------------------------------------------------------------- */
+/* ---- Products
+ * -------------------------------------------------------------------------------- */
 
 /* A product's arguments, checked. */
 typedef struct mpy_operands {
@@ -248,13 +248,11 @@ static int run(mpy_plan *self, const mpy_operands *o, const void *alpha, const v
     return -1;
   }
   workspace = self->slots[slot].workspace;
-  Py_BEGIN_ALLOW_THREADS
-  status = self->vectors == 1
-               ? merbit_spmv(self->plan, workspace, alpha, x, beta, y, o->stream)
-               : merbit_spmm(self->plan, workspace, alpha, x, o->ldx, beta, y, o->ldy,
-                             o->stream);
-  Py_END_ALLOW_THREADS
-  self->slots[slot].busy = 0;
+  Py_BEGIN_ALLOW_THREADS status =
+      self->vectors == 1
+          ? merbit_spmv(self->plan, workspace, alpha, x, beta, y, o->stream)
+          : merbit_spmm(self->plan, workspace, alpha, x, o->ldx, beta, y, o->ldy, o->stream);
+  Py_END_ALLOW_THREADS self->slots[slot].busy = 0;
   if (status != MERBIT_OK) {
     mpy_raise_last(self->context->context, status);
     return -1;
@@ -328,7 +326,8 @@ static int check_vectors(const mpy_plan *self, const mpy_array *array, int64_t c
   outer = rows ? array->strides[0] : array->strides[1];
   least = rows ? k : count; /* the length of what is adjacent */
   most = rows ? count : k;
-  if ((least > 1 && inner != item) || (most > 1 && (outer % item != 0 || outer < least * item))) {
+  if ((least > 1 && inner != item) ||
+      (most > 1 && (outer % item != 0 || outer < least * item))) {
     mpy_raise(MERBIT_INVALID_ARGUMENT,
               "%s has strides (%lld, %lld) bytes; this product takes %s-major arrays with the "
               "elements of a %s adjacent",
@@ -402,7 +401,8 @@ static PyObject *plan_multiply(PyObject *object, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-/* ---- Epilogues ----------------------------------------------------------------------------------- */
+/* ---- Epilogues
+ * ----------------------------------------------------------------------------------- */
 
 enum { EPILOGUE_VECTORS = 6 }; /* the most that a plan takes */
 
@@ -461,11 +461,9 @@ static int run_epilogue(mpy_plan *self, const mpy_operands *o, const void *const
     return -1;
   }
   workspace = self->slots[slot].workspace;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_spmv_epilogue(self->plan, workspace, x, y, vectors, scalars, sums, NULL,
-                                o->stream);
-  Py_END_ALLOW_THREADS
-  self->slots[slot].busy = 0;
+  Py_BEGIN_ALLOW_THREADS status = merbit_spmv_epilogue(self->plan, workspace, x, y, vectors,
+                                                       scalars, sums, NULL, o->stream);
+  Py_END_ALLOW_THREADS self->slots[slot].busy = 0;
   if (status != MERBIT_OK) {
     mpy_raise_last(self->context->context, status);
     return -1;
@@ -490,16 +488,16 @@ static PyObject *plan_epilogue(PyObject *object, PyObject *arguments) {
   memset(operands, 0, sizeof operands);
   memset(&numbers, 0, sizeof numbers);
   memset(&results, 0, sizeof results);
-  failed = mpy_lend(x, "x", 0, &o.x) != 0 || check_vectors(self, &o.x, self->in, "x", &ld) != 0 ||
-           mpy_lend(y, "out", 1, &o.y) != 0 ||
-           check_vectors(self, &o.y, self->out, "out", &ld) != 0 ||
-           lend_operands(self, vectors, operands, addresses) != 0 ||
-           (self->epilogue_scalars > 0 &&
-            lend_doubles(self, scalars, "scalars", 0, self->epilogue_scalars, &numbers) != 0) ||
-           lend_doubles(self, sums, "sums", 1, 2, &results) != 0 ||
-           choose_stream(stream, &o) != 0 ||
-           run_epilogue(self, &o, addresses, (const double *)numbers.data,
-                        (double *)results.data) != 0;
+  failed =
+      mpy_lend(x, "x", 0, &o.x) != 0 || check_vectors(self, &o.x, self->in, "x", &ld) != 0 ||
+      mpy_lend(y, "out", 1, &o.y) != 0 ||
+      check_vectors(self, &o.y, self->out, "out", &ld) != 0 ||
+      lend_operands(self, vectors, operands, addresses) != 0 ||
+      (self->epilogue_scalars > 0 &&
+       lend_doubles(self, scalars, "scalars", 0, self->epilogue_scalars, &numbers) != 0) ||
+      lend_doubles(self, sums, "sums", 1, 2, &results) != 0 || choose_stream(stream, &o) != 0 ||
+      run_epilogue(self, &o, addresses, (const double *)numbers.data, (double *)results.data) !=
+          0;
   for (i = 0; i < EPILOGUE_VECTORS; i++) {
     mpy_return(&operands[i]);
   }
@@ -513,7 +511,8 @@ static PyObject *plan_epilogue(PyObject *object, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-/* ---- New values, facts ------------------------------------------------------------------------------ */
+/* ---- New values, facts
+ * ------------------------------------------------------------------------------ */
 
 /* update(view): takes the values of another view of the same structure. */
 static PyObject *plan_update(PyObject *object, PyObject *view) {
@@ -526,16 +525,16 @@ static PyObject *plan_update(PyObject *object, PyObject *view) {
   }
   for (i = 0; i < self->slot_count || self->updating; i++) {
     if (self->updating || self->slots[i].busy) {
-      return mpy_raise(MERBIT_INVALID_ARGUMENT,
-                       "another thread is using this matrix: let its calls return before update");
+      return mpy_raise(
+          MERBIT_INVALID_ARGUMENT,
+          "another thread is using this matrix: let its calls return before update");
     }
   }
   new_view = &((mpy_view *)view)->view;
   self->updating = 1;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_plan_update_values(self->plan, new_view->values, new_view->memory);
-  Py_END_ALLOW_THREADS
-  self->updating = 0;
+  Py_BEGIN_ALLOW_THREADS status =
+      merbit_plan_update_values(self->plan, new_view->values, new_view->memory);
+  Py_END_ALLOW_THREADS self->updating = 0;
   if (status != MERBIT_OK) {
     return mpy_raise_last(self->context->context, status);
   }
@@ -553,9 +552,8 @@ static PyObject *plan_info(PyObject *object, PyObject *none) {
   merbit_plan_info info;
   const merbit_status status = merbit_plan_get_info(((mpy_plan *)object)->plan, &info);
   (void)none;
-  return status == MERBIT_OK
-             ? mpy_plan_info(&info)
-             : mpy_raise_last(((mpy_plan *)object)->context->context, status);
+  return status == MERBIT_OK ? mpy_plan_info(&info)
+                             : mpy_raise_last(((mpy_plan *)object)->context->context, status);
 }
 
 static PyObject *plan_vector_type(PyObject *object, void *closure) {
@@ -563,11 +561,11 @@ static PyObject *plan_vector_type(PyObject *object, void *closure) {
   return PyLong_FromLong(((mpy_plan *)object)->vector_type);
 }
 
-/* ---- Product: the quick way --------------------------------------------------------------------- */
+/* ---- Product: the quick way
+ * --------------------------------------------------------------------- */
 
 typedef struct mpy_product {
-  PyObject_HEAD
-  mpy_plan *plan;
+  PyObject_HEAD mpy_plan *plan;
   PyObject *empty;  /* called without arguments: a new array for y */
   PyObject *stream; /* called without arguments: the stream's address; NULL: none is needed */
 } mpy_product;
@@ -624,8 +622,8 @@ static int current_stream(const mpy_product *self, mpy_operands *o) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Returns y = A x in a new array, or None if x is not exactly what the plan multiplies: then the
- * caller finds out why. */
+/* Returns y = A x in a new array, or None if x is not exactly what the plan multiplies: then
+ * the caller finds out why. */
 static PyObject *product_call(PyObject *object, PyObject *arguments, PyObject *keywords) {
   mpy_product *self = (mpy_product *)object;
   mpy_plan *plan = self->plan;

@@ -8,8 +8,9 @@ typedef struct mpy_watch {
   PyObject *type, *value, *trace; /* the exception that ended the call */
 } mpy_watch;
 
-/* Asks whether to go on: for signals (Ctrl-C), then the user's callback, which stops the iteration
- * by raising StopIteration. Every other exception stops it too and is raised when it has ended. */
+/* Asks whether to go on: for signals (Ctrl-C), then the user's callback, which stops the
+ * iteration by raising StopIteration. Every other exception stops it too and is raised when it
+ * has ended. */
 static int on_progress(void *user, int iteration, double change, double seconds) {
   mpy_watch *watch = (mpy_watch *)user;
   const PyGILState_STATE state = PyGILState_Ensure();
@@ -35,7 +36,8 @@ static int on_apply(void *user, const void *r, void *z, int64_t n, void *stream)
   mpy_watch *watch = (mpy_watch *)user;
   const PyGILState_STATE state = PyGILState_Ensure();
   if (watch->type == NULL) {
-    PyObject *source = PyLong_FromVoidPtr((void *)(uintptr_t)r), *target = PyLong_FromVoidPtr(z);
+    PyObject *source = PyLong_FromVoidPtr((void *)(uintptr_t)r),
+             *target = PyLong_FromVoidPtr(z);
     PyObject *queue = PyLong_FromVoidPtr(stream), *answer = NULL;
     if (source != NULL && target != NULL && queue != NULL) {
       answer = PyObject_CallFunction(watch->apply, "OOLO", source, target, (long long)n, queue);
@@ -52,7 +54,8 @@ static int on_apply(void *user, const void *r, void *z, int64_t n, void *stream)
   return watch->type != NULL;
 }
 
-/* Raises what a callback has raised, or the failure of the call. Returns 0 if there is neither. */
+/* Raises what a callback has raised, or the failure of the call. Returns 0 if there is neither.
+ */
 static int raise_outcome(mpy_watch *watch, merbit_context *context, merbit_status status) {
   if (watch->type != NULL) {
     PyErr_Restore(watch->type, watch->value, watch->trace);
@@ -66,7 +69,9 @@ static int raise_outcome(mpy_watch *watch, merbit_context *context, merbit_statu
   return 0;
 }
 
-static PyObject *or_null(PyObject *object) { return object == Py_None ? NULL : object; }
+static PyObject *or_null(PyObject *object) {
+  return object == Py_None ? NULL : object;
+}
 
 /* Lends a contiguous host array of `count` elements of `type`; None leaves it empty. */
 static int lend_host(PyObject *object, const char *name, int writable, merbit_type type,
@@ -92,11 +97,11 @@ static int lend_host(PyObject *object, const char *name, int writable, merbit_ty
   return 0;
 }
 
-/* ---- Solver -------------------------------------------------------------------------------- */
+/* ---- Solver --------------------------------------------------------------------------------
+ */
 
 typedef struct mpy_solver {
-  PyObject_HEAD
-  merbit_solver *solver;
+  PyObject_HEAD merbit_solver *solver;
   mpy_context *context;
   mpy_view *view;
   mpy_watch watch;
@@ -107,9 +112,10 @@ typedef struct mpy_solver {
 static PyTypeObject *solver_type;
 
 static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"context", "view", "method", "host_vectors", "tolerance",
-                          "max_iterations", "restart", "preconditioner", "block_size", "apply",
-                          "refine", "deterministic", "reorder", "expected_solves", NULL};
+  static char *names[] = {
+      "context",        "view",          "method",         "host_vectors",    "tolerance",
+      "max_iterations", "restart",       "preconditioner", "block_size",      "apply",
+      "refine",         "deterministic", "reorder",        "expected_solves", NULL};
   PyObject *context, *view, *apply = Py_None;
   int method, host_vectors = 0, preconditioner = 0;
   long long expected = 0;
@@ -119,12 +125,11 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   const merbit_view *v;
   mpy_solver *self;
   memset(&desc, 0, sizeof desc);
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!i|idiiiiOiiiL:Solver", names,
-                                   mpy_context_type, &context, mpy_view_type, &view, &method,
-                                   &host_vectors, &desc.tolerance, &desc.max_iterations,
-                                   &desc.restart, &preconditioner, &desc.block_size, &apply,
-                                   &desc.refine, &desc.deterministic, &desc.reorder,
-                                   &expected)) {
+  if (!PyArg_ParseTupleAndKeywords(
+          arguments, keywords, "O!O!i|idiiiiOiiiL:Solver", names, mpy_context_type, &context,
+          mpy_view_type, &view, &method, &host_vectors, &desc.tolerance, &desc.max_iterations,
+          &desc.restart, &preconditioner, &desc.block_size, &apply, &desc.refine,
+          &desc.deterministic, &desc.reorder, &expected)) {
     return NULL;
   }
   self = (mpy_solver *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -149,10 +154,8 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   desc.progress_user = &self->watch;
   c = self->context->context;
   v = &self->view->view;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_solver_create(c, v, &desc, &self->solver);
-  Py_END_ALLOW_THREADS
-  if (raise_outcome(&self->watch, c, status) != 0) {
+  Py_BEGIN_ALLOW_THREADS status = merbit_solver_create(c, v, &desc, &self->solver);
+  Py_END_ALLOW_THREADS if (raise_outcome(&self->watch, c, status) != 0) {
     Py_DECREF(self);
     return NULL;
   }
@@ -178,7 +181,8 @@ static void solver_dealloc(PyObject *object) {
   mpy_free(object);
 }
 
-/* Lends b or x: view.rows adjacent elements of the matrix's type where the solver has vectors. */
+/* Lends b or x: view.rows adjacent elements of the matrix's type where the solver has vectors.
+ */
 static int lend_vector(const mpy_solver *self, PyObject *object, const char *name, int writable,
                        mpy_array *array) {
   const merbit_view *view = &self->view->view;
@@ -241,11 +245,10 @@ static PyObject *solver_solve(PyObject *object, PyObject *arguments) {
     merbit_status status;
     self->busy = 1;
     self->watch.progress = or_null(progress);
-    Py_BEGIN_ALLOW_THREADS
-    status = merbit_solver_solve(self->solver, b.data, x.data, start, (double *)history.data,
-                                 (int)history.shape[0], &result);
-    Py_END_ALLOW_THREADS
-    self->watch.progress = NULL;
+    Py_BEGIN_ALLOW_THREADS status =
+        merbit_solver_solve(self->solver, b.data, x.data, start, (double *)history.data,
+                            (int)history.shape[0], &result);
+    Py_END_ALLOW_THREADS self->watch.progress = NULL;
     self->busy = 0;
     if (raise_outcome(&self->watch, self->context->context, status) == 0) {
       answer = build_solve_result(&result);
@@ -270,17 +273,17 @@ static PyObject *solver_update(PyObject *object, PyObject *view) {
   }
   new_view = &((mpy_view *)view)->view;
   self->busy = 1;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_solver_update_values(self->solver, new_view->values, new_view->memory);
-  Py_END_ALLOW_THREADS
-  self->busy = 0;
+  Py_BEGIN_ALLOW_THREADS status =
+      merbit_solver_update_values(self->solver, new_view->values, new_view->memory);
+  Py_END_ALLOW_THREADS self->busy = 0;
   if (raise_outcome(&self->watch, self->context->context, status) != 0) {
     return NULL;
   }
   Py_RETURN_NONE;
 }
 
-/* ---- PageRank and eigenpairs ------------------------------------------------------------------- */
+/* ---- PageRank and eigenpairs
+ * ------------------------------------------------------------------- */
 
 static merbit_type value_type_of(PyObject *view) {
   const merbit_type type = ((mpy_view *)view)->view.value_type;
@@ -288,9 +291,10 @@ static merbit_type value_type_of(PyObject *view) {
 }
 
 PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"context", "view", "ranks", "personalisation", "start", "history",
-                          "damping", "tolerance", "max_iterations", "unweighted",
-                          "unaccelerated", "progress", NULL};
+  static char *names[] = {
+      "context",       "view",     "ranks",     "personalisation", "start",
+      "history",       "damping",  "tolerance", "max_iterations",  "unweighted",
+      "unaccelerated", "progress", NULL};
   PyObject *context, *view, *objects[4], *progress, *answer = NULL;
   mpy_watch watch = {NULL, NULL, NULL, NULL, NULL};
   mpy_array ranks, weights, start, history;
@@ -302,10 +306,10 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
   memset(&start, 0, sizeof start);
   memset(&history, 0, sizeof history);
   if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!OOOOddiiiO:pagerank", names,
-                                   mpy_context_type, &context, mpy_view_type, &view, &objects[0],
-                                   &objects[1], &objects[2], &objects[3], &desc.damping,
-                                   &desc.tolerance, &desc.max_iterations, &desc.unweighted,
-                                   &desc.unaccelerated, &progress)) {
+                                   mpy_context_type, &context, mpy_view_type, &view,
+                                   &objects[0], &objects[1], &objects[2], &objects[3],
+                                   &desc.damping, &desc.tolerance, &desc.max_iterations,
+                                   &desc.unweighted, &desc.unaccelerated, &progress)) {
     return NULL;
   }
   const merbit_view *graph = &((mpy_view *)view)->view;
@@ -317,24 +321,22 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
     merbit_context *c = ((mpy_context *)context)->context;
     merbit_status status;
     watch.progress = or_null(progress);
-    desc.side = ((mpy_context *)context)->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
+    desc.side =
+        ((mpy_context *)context)->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
     desc.personalisation = weights.data;
     desc.start = start.data;
     desc.history = (double *)history.data;
     desc.history_size = (int)history.shape[0];
     desc.progress = on_progress;
     desc.progress_user = &watch;
-    Py_BEGIN_ALLOW_THREADS
-    status = merbit_pagerank(c, graph, &desc, ranks.data, &r);
-    Py_END_ALLOW_THREADS
-    if (raise_outcome(&watch, c, status) == 0) {
-      answer = Py_BuildValue("{s:i,s:i,s:d,s:L,s:d,s:d,s:L,s:i,s:L,s:s}", "stop", (int)r.stop,
-                             "iterations", r.iterations, "change", r.change, "dangling",
-                             (long long)r.dangling, "prepare_seconds", r.prepare_seconds,
-                             "iterate_seconds", r.iterate_seconds, "synchronizations",
-                             (long long)r.synchronizations, "recorded", r.recorded,
-                             "device_bytes", (long long)r.device_bytes, "plan_description",
-                             r.description);
+    Py_BEGIN_ALLOW_THREADS status = merbit_pagerank(c, graph, &desc, ranks.data, &r);
+    Py_END_ALLOW_THREADS if (raise_outcome(&watch, c, status) == 0) {
+      answer = Py_BuildValue(
+          "{s:i,s:i,s:d,s:L,s:d,s:d,s:L,s:i,s:L,s:s}", "stop", (int)r.stop, "iterations",
+          r.iterations, "change", r.change, "dangling", (long long)r.dangling,
+          "prepare_seconds", r.prepare_seconds, "iterate_seconds", r.iterate_seconds,
+          "synchronizations", (long long)r.synchronizations, "recorded", r.recorded,
+          "device_bytes", (long long)r.device_bytes, "plan_description", r.description);
     }
   }
   mpy_return(&ranks);
@@ -357,19 +359,18 @@ static PyObject *build_eigen_result(const merbit_eigen_result *r, int64_t count)
   if (residuals == NULL) {
     return NULL;
   }
-  return Py_BuildValue("{s:i,s:i,s:i,s:i,s:N,s:d,s:d,s:i,s:L,s:s,s:s}", "stop", (int)r->stop,
-                       "iterations", r->iterations, "restarts", r->restarts, "converged_pairs",
-                       r->converged, "residuals", residuals, "prepare_seconds",
-                       r->prepare_seconds, "iterate_seconds", r->iterate_seconds,
-                       "synchronizations", r->synchronizations, "device_bytes",
-                       (long long)r->device_bytes, "plan_description", r->plan_description,
-                       "description", r->description);
+  return Py_BuildValue(
+      "{s:i,s:i,s:i,s:i,s:N,s:d,s:d,s:i,s:L,s:s,s:s}", "stop", (int)r->stop, "iterations",
+      r->iterations, "restarts", r->restarts, "converged_pairs", r->converged, "residuals",
+      residuals, "prepare_seconds", r->prepare_seconds, "iterate_seconds", r->iterate_seconds,
+      "synchronizations", r->synchronizations, "device_bytes", (long long)r->device_bytes,
+      "plan_description", r->plan_description, "description", r->description);
 }
 
 PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {"context", "view", "values", "vectors", "method", "which", "basis",
-                          "tolerance", "max_iterations", "seed", "deterministic", "progress",
-                          NULL};
+  static char *names[] = {"context",       "view",     "values",    "vectors",        "method",
+                          "which",         "basis",    "tolerance", "max_iterations", "seed",
+                          "deterministic", "progress", NULL};
   PyObject *context, *view, *values_object, *vectors_object, *progress, *answer = NULL;
   mpy_watch watch = {NULL, NULL, NULL, NULL, NULL};
   mpy_array values, vectors;
@@ -380,11 +381,10 @@ PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
   (void)module;
   memset(&desc, 0, sizeof desc);
   memset(&vectors, 0, sizeof vectors);
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!OOiiidiKiO:eigen", names,
-                                   mpy_context_type, &context, mpy_view_type, &view,
-                                   &values_object, &vectors_object, &method, &which, &desc.basis,
-                                   &desc.tolerance, &desc.max_iterations, &seed,
-                                   &desc.deterministic, &progress)) {
+  if (!PyArg_ParseTupleAndKeywords(
+          arguments, keywords, "O!O!OOiiidiKiO:eigen", names, mpy_context_type, &context,
+          mpy_view_type, &view, &values_object, &vectors_object, &method, &which, &desc.basis,
+          &desc.tolerance, &desc.max_iterations, &seed, &desc.deterministic, &progress)) {
     return NULL;
   }
   const merbit_view *matrix = &((mpy_view *)view)->view;
@@ -406,10 +406,9 @@ PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
           ((mpy_context *)context)->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
       desc.progress = on_progress;
       desc.progress_user = &watch;
-      Py_BEGIN_ALLOW_THREADS
-      status = merbit_eigen(c, matrix, &desc, (double *)values.data, vectors.data, &result);
-      Py_END_ALLOW_THREADS
-      if (raise_outcome(&watch, c, status) == 0) {
+      Py_BEGIN_ALLOW_THREADS status =
+          merbit_eigen(c, matrix, &desc, (double *)values.data, vectors.data, &result);
+      Py_END_ALLOW_THREADS if (raise_outcome(&watch, c, status) == 0) {
         answer = build_eigen_result(&result, count);
       }
     }
