@@ -33,5 +33,5 @@ if ! command -v g++ >/dev/null 2>&1; then
 fi
 sh "$root/python/tests/standin/build.sh" "$work/fake"
 LD_LIBRARY_PATH=$work/fake MERBIT_NVRTC=$work/fake/libnvrtc.so.13 MERBIT_CACHE_DIR=$work/cache \
-  PYTHONPATH=$root/python/tests/standin "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider \
+  PYTHONPATH=$root/python/tests/standin${PYTHONPATH:+:$PYTHONPATH} "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider \
   "$root/python/tests/test_cupy.py"
