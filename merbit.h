@@ -2770,7 +2770,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "d3f1680e47c5b97f23f8a832184459f14bf4ebffe878f1c9564e7f21964546c7"
+#define MBI_KERNEL_HASH "dfabf7774ee9e9d10d124a77618f3f9b6d0031840975cc7aa9060d112d476ab5"
 
 typedef struct mbi_source {
   const char *name;
@@ -6048,7 +6048,9 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { MBK_POINTER(const "
 "mbk_u32) tile_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
 "MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } "
-"mbk_many_fixup_arguments;\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
+"mbk_many_fixup_arguments;\n\n\n",
+"#define MBK_X_STEP(a) (MBK_COLUMNS ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
 "mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
 "MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
@@ -6058,8 +6060,8 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
 "a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
 "MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
-"a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
+"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,\n"
+"MBK_X_STEP(a), a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha,\nbeta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
@@ -6067,9 +6069,9 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
 "a_ldy, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, "
 "mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, ",
 "a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n",
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
 "a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
 "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
@@ -25852,8 +25854,11 @@ static merbit_status mbi_tuning_take(merbit_plan *plan) {
   unsigned seen = 0;
   plan->desc.tuning = NULL;
   MBI_TRY(mbi_tuning_check_sigma(plan));
-  at += at != NULL ? strspn(at, " ") : 0;
-  if (at == NULL || *at == '\0') {
+  if (at == NULL) {
+    return MERBIT_OK;
+  }
+  at += strspn(at, " ");
+  if (*at == '\0') {
     return MERBIT_OK;
   }
   if (knobs == NULL) {
