@@ -2770,7 +2770,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "dfabf7774ee9e9d10d124a77618f3f9b6d0031840975cc7aa9060d112d476ab5"
+#define MBI_KERNEL_HASH "45c685ea96f80a3d14b9878f749a6c2693d4350c68076327d4c73b16e9666b26"
 
 typedef struct mbi_source {
   const char *name;
@@ -5221,7 +5221,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)mbk_lane() >= d ? other : 0;\n}\nrow_number += ended - own;\n(void)row_id;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif ((mbk_u64)i < left) {\n"
 "product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n}\n"
 "row_number += ends >> i & 1;\n}\n}\n#endif\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"

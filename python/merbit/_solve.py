@@ -156,8 +156,9 @@ def _solver(
         return lock, solver
 
 
-def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, options: dict[str, Any]) -> tuple[Any, SolveInfo]:
-    source = _matrix(A)._source
+def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, **options: Any) -> tuple[Any, SolveInfo]:
+    matrix = _matrix(A)
+    source = matrix._source
     library = library_of(b)
     if library is None:
         raise bad_type(f"b is of type {type(b).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")
@@ -169,7 +170,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, options: di
             f"b has shape {shape} and type {kind}; the matrix needs ({rows},) and {NAMES[source.value_type]}"
         )
     if device != HOST:
-        A._check_device(device) if isinstance(A, Matrix) else None
+        matrix._check_device(device)
         source.libraries.add(library)
     x = library.empty((rows,), source.value_type, device)
     if x0 is not None:
@@ -216,9 +217,14 @@ def cg(
         b,
         x0,
         progress,
-        _options(
-            tolerance, max_iterations, preconditioner, block_size, refine, deterministic, reorder, expected_solves
-        ),
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        preconditioner=preconditioner,
+        block_size=block_size,
+        refine=refine,
+        deterministic=deterministic,
+        reorder=reorder,
+        expected_solves=expected_solves,
     )
 
 
@@ -244,9 +250,14 @@ def bicgstab(
         b,
         x0,
         progress,
-        _options(
-            tolerance, max_iterations, preconditioner, block_size, refine, deterministic, reorder, expected_solves
-        ),
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        preconditioner=preconditioner,
+        block_size=block_size,
+        refine=refine,
+        deterministic=deterministic,
+        reorder=reorder,
+        expected_solves=expected_solves,
     )
 
 
@@ -274,35 +285,16 @@ def gmres(
         b,
         x0,
         progress,
-        {
-            **_options(
-                tolerance, max_iterations, preconditioner, block_size, refine, deterministic, reorder, expected_solves
-            ),
-            "restart": restart,
-        },
+        restart=restart,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        preconditioner=preconditioner,
+        block_size=block_size,
+        refine=refine,
+        deterministic=deterministic,
+        reorder=reorder,
+        expected_solves=expected_solves,
     )
-
-
-def _options(
-    tolerance: float,
-    max_iterations: int,
-    preconditioner: Any,
-    block_size: int,
-    refine: bool,
-    deterministic: bool,
-    reorder: int,
-    expected_solves: int,
-) -> dict[str, Any]:
-    return {
-        "tolerance": tolerance,
-        "max_iterations": max_iterations,
-        "preconditioner": preconditioner,
-        "block_size": block_size,
-        "refine": refine,
-        "deterministic": deterministic,
-        "reorder": reorder,
-        "expected_solves": expected_solves,
-    }
 
 
 # ---- Eigenpairs, PageRank ----

@@ -48,8 +48,7 @@ PyObject *mpy_register_exporter(PyObject *module, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-/* ---- Types ---------------------------------------------------------------------------------
- */
+/* ---- Types ------------------------------------------------------------------------------- */
 
 merbit_type mpy_merbit_type(mpy_type type) {
   switch (type.kind) {
@@ -125,8 +124,7 @@ static mpy_type type_of_format(const char *format, Py_ssize_t bytes) {
   return type;
 }
 
-/* ---- Ways to borrow
- * --------------------------------------------------------------------------- */
+/* ---- Ways to borrow ---------------------------------------------------------------------- */
 
 /* Replaces the exception that is set by one that names the argument; returns -1. */
 static int refuse(const char *name) {
@@ -425,6 +423,10 @@ int mpy_visit(mpy_array *array, visitproc visit, void *arg) {
   Py_VISIT(array->lender);
   Py_VISIT(array->buffer.obj);
   return 0;
+}
+
+int mpy_is_on(const mpy_array *array, int device) {
+  return array->device == device || (array->device == MPY_CUDA && device >= 0);
 }
 
 int64_t mpy_count(const mpy_array *array) {

@@ -1,5 +1,5 @@
-/* What the files of the extension module merbit._core share. The module uses CPython's limited
- * API of 3.9, so that one build serves all later versions. */
+/* The declarations that the files of the extension module merbit._core share. The module uses
+ * CPython's limited API of 3.9, so that one build serves all later versions. */
 #ifndef MERBIT_PYTHON_BINDING_H
 #define MERBIT_PYTHON_BINDING_H
 #define _GNU_SOURCE 1
@@ -47,8 +47,7 @@ typedef struct mpy_array {
   mpy_buffer buffer;               /* its field obj is NULL if the array came another way */
 } mpy_array;
 
-/* ---- errors.c ------------------------------------------------------------------------------
- */
+/* ---- errors.c ---------------------------------------------------------------------------- */
 
 /* Raises the exception of a status (merbit._errors.error_of) with a printf-like sentence;
  * returns NULL. */
@@ -59,8 +58,7 @@ PyObject *mpy_raise_type(const char *format, ...) __attribute__((format(printf, 
 /* Raises what the calling thread's last failure on `context` says; returns NULL. */
 PyObject *mpy_raise_last(merbit_context *context, merbit_status status);
 
-/* ---- arrays.c ------------------------------------------------------------------------------
- */
+/* ---- arrays.c ---------------------------------------------------------------------------- */
 
 /* Borrows the array of `object`: by the buffer protocol, by an exporter of its type, by
  * __cuda_array_interface__ or by __dlpack__. `name` is for errors. Returns 0, or -1 with an
@@ -70,6 +68,8 @@ int mpy_lend(PyObject *object, const char *name, int writable, mpy_array *array)
 void mpy_return(mpy_array *array);
 /* Visits what the array refers to, for the garbage collector. */
 int mpy_visit(mpy_array *array, visitproc visit, void *arg);
+/* Returns 1 if the array is where a product on `device` (CUDA ordinal or MPY_HOST) takes it. */
+int mpy_is_on(const mpy_array *array, int device);
 /* Returns the number of elements. */
 int64_t mpy_count(const mpy_array *array);
 /* Returns 1 if the elements are adjacent in C order. */
@@ -85,8 +85,7 @@ const char *mpy_place(int device, char text[32]);
 PyObject *mpy_register_exporter(PyObject *module, PyObject *arguments);
 int mpy_arrays_init(void);
 
-/* ---- objects.c: contexts and views
- * ----------------------------------------------------------- */
+/* ---- objects.c: contexts and views ------------------------------------------------------- */
 
 typedef struct mpy_context {
   PyObject_HEAD merbit_context *context;
@@ -110,8 +109,7 @@ void mpy_free(PyObject *self);
 /* Returns a dictionary of a merbit_plan_info. */
 PyObject *mpy_plan_info(const merbit_plan_info *info);
 
-/* ---- plan.c, solve.c
- * ----------------------------------------------------------------------------- */
+/* ---- plan.c, solve.c --------------------------------------------------------------------- */
 
 int mpy_plan_init(PyObject *module);
 int mpy_solve_init(PyObject *module);

@@ -24,8 +24,7 @@ void mpy_free(PyObject *self) {
   Py_DECREF(type);
 }
 
-/* ---- Context -------------------------------------------------------------------------------
- */
+/* ---- Context ----------------------------------------------------------------------------- */
 
 static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {"side",       "device",       "threads", "cache_dir",
@@ -47,8 +46,10 @@ static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *
   if (self == NULL) {
     return NULL;
   }
-  Py_BEGIN_ALLOW_THREADS status = merbit_context_create(&desc, &self->context, &error);
-  Py_END_ALLOW_THREADS if (status != MERBIT_OK) {
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_context_create(&desc, &self->context, &error);
+  Py_END_ALLOW_THREADS
+  if (status != MERBIT_OK) {
     mpy_raise(status, "%s", error.message);
     Py_DECREF(self);
     return NULL;
@@ -91,8 +92,7 @@ static PyObject *context_device(PyObject *object, void *closure) {
   return PyLong_FromLong(device);
 }
 
-/* ---- View ----------------------------------------------------------------------------------
- */
+/* ---- View -------------------------------------------------------------------------------- */
 
 /* Lends an array of offsets or indices; sets its width. */
 static int lend_indices(PyObject *object, const char *name, mpy_array *array,
@@ -281,8 +281,10 @@ static PyObject *view_check(PyObject *object, PyObject *context) {
     return mpy_raise_type("context is no merbit._core.Context");
   }
   c = ((mpy_context *)context)->context;
-  Py_BEGIN_ALLOW_THREADS status = merbit_view_check(c, &((mpy_view *)object)->view);
-  Py_END_ALLOW_THREADS if (status != MERBIT_OK) {
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_view_check(c, &((mpy_view *)object)->view);
+  Py_END_ALLOW_THREADS
+  if (status != MERBIT_OK) {
     return mpy_raise_last(c, status);
   }
   Py_RETURN_NONE;
@@ -300,8 +302,7 @@ static PyObject *view_get(PyObject *object, void *closure) {
   }
 }
 
-/* ---- Plan info, init
- * ------------------------------------------------------------------------- */
+/* ---- Plan info, init --------------------------------------------------------------------- */
 
 PyObject *mpy_plan_info(const merbit_plan_info *info) {
   return Py_BuildValue(

@@ -28,11 +28,10 @@ typedef struct mpy_plan {
 
 static PyTypeObject *plan_type, *product_type;
 
-/* What NULL pointers of empty arrays in host memory become. */
+/* The addresses of x and y if they are empty and their library gives NULL. */
 static double nothing[2];
 
-/* ---- Making a plan
- * ----------------------------------------------------------------------------- */
+/* ---- Making a plan ----------------------------------------------------------------------- */
 
 /* Returns the type of vectors that a plan for `view` multiplies if none is asked for. */
 static merbit_type default_vector_type(merbit_type values) {
@@ -152,8 +151,10 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *arguments, PyObject *key
   self->epilogue_vectors = desc.epilogue != NULL ? epilogue.vectors : -1;
   self->epilogue_scalars = desc.epilogue != NULL ? epilogue.scalars : -1;
   c = self->context->context;
-  Py_BEGIN_ALLOW_THREADS status = merbit_plan_create(c, v, &desc, &self->plan);
-  Py_END_ALLOW_THREADS if (status != MERBIT_OK) {
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_plan_create(c, v, &desc, &self->plan);
+  Py_END_ALLOW_THREADS
+  if (status != MERBIT_OK) {
     mpy_raise_last(c, status);
     Py_DECREF(self);
     return NULL;
@@ -185,8 +186,7 @@ static void plan_dealloc(PyObject *object) {
   mpy_free(object);
 }
 
-/* ---- Scratch memory
- * -------------------------------------------------------------------------------- */
+/* ---- Scratch memory ---------------------------------------------------------------------- */
 
 /* Returns a slot that no thread uses and, on CUDA, that belongs to `stream`, marked as busy;
  * makes one if there is none. Returns -1 with an exception. */
@@ -227,17 +227,22 @@ static int take_slot(mpy_plan *self, void *stream) {
   return i;
 }
 
-/* ---- Products
- * -------------------------------------------------------------------------------- */
+/* ---- Products ---------------------------------------------------------------------------- */
+
+enum { EPILOGUE_VECTORS = 6 }; /* the most that a plan takes */
 
 /* A product's arguments, checked. */
 typedef struct mpy_operands {
   mpy_array x, y;
   int64_t ldx, ldy;
   void *stream;
+  const void *vectors[EPILOGUE_VECTORS]; /* of an epilogue */
+  const double *scalars;
+  double *sums; /* NULL: a product without an epilogue */
 } mpy_operands;
 
-/* Runs y = alpha A x + beta y without the GIL. Returns 0, or -1 with an exception. */
+/* Runs y = alpha A x + beta y, or the plan's product with an epilogue, without the GIL. Returns
+ * 0, or -1 with an exception. */
 static int run(mpy_plan *self, const mpy_operands *o, const void *alpha, const void *beta) {
   const int slot = take_slot(self, o->stream);
   const void *x = o->x.data != NULL ? o->x.data : nothing;
@@ -248,11 +253,17 @@ static int run(mpy_plan *self, const mpy_operands *o, const void *alpha, const v
     return -1;
   }
   workspace = self->slots[slot].workspace;
-  Py_BEGIN_ALLOW_THREADS status =
-      self->vectors == 1
-          ? merbit_spmv(self->plan, workspace, alpha, x, beta, y, o->stream)
-          : merbit_spmm(self->plan, workspace, alpha, x, o->ldx, beta, y, o->ldy, o->stream);
-  Py_END_ALLOW_THREADS self->slots[slot].busy = 0;
+  Py_BEGIN_ALLOW_THREADS
+  if (o->sums != NULL) {
+    status = merbit_spmv_epilogue(self->plan, workspace, x, y, o->vectors, o->scalars, o->sums,
+                                  NULL, o->stream);
+  } else if (self->vectors == 1) {
+    status = merbit_spmv(self->plan, workspace, alpha, x, beta, y, o->stream);
+  } else {
+    status = merbit_spmm(self->plan, workspace, alpha, x, o->ldx, beta, y, o->ldy, o->stream);
+  }
+  Py_END_ALLOW_THREADS
+  self->slots[slot].busy = 0;
   if (status != MERBIT_OK) {
     mpy_raise_last(self->context->context, status);
     return -1;
@@ -264,7 +275,7 @@ static int run(mpy_plan *self, const mpy_operands *o, const void *alpha, const v
 static int fits(const mpy_plan *self, const mpy_array *array, int64_t count) {
   return array->ndim == 1 && array->shape[0] == count &&
          mpy_merbit_type(array->type) == self->vector_type && mpy_contiguous(array) &&
-         (array->device == self->device || (array->device == MPY_CUDA && self->device >= 0));
+         mpy_is_on(array, self->device);
 }
 
 /* Checks the array's type and place. */
@@ -276,7 +287,7 @@ static int check_kind(const mpy_plan *self, const mpy_array *array, const char *
                    mpy_type_name(array->type), needed);
     return -1;
   }
-  if (array->device != self->device && !(array->device == MPY_CUDA && self->device >= 0)) {
+  if (!mpy_is_on(array, self->device)) {
     mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s; this product takes arrays %s", name,
               mpy_place(array->device, first), mpy_place(self->device, second));
     return -1;
@@ -373,6 +384,19 @@ static const void *scalar(const mpy_plan *self, PyObject *number, double room[2]
   return room;
 }
 
+/* Lends and checks x and y, and sets the stream. The caller returns the arrays, also after a
+ * failure. */
+static int lend_xy(const mpy_plan *self, PyObject *x, PyObject *y, PyObject *stream,
+                   mpy_operands *o) {
+  return mpy_lend(x, "x", 0, &o->x) != 0 ||
+                 check_vectors(self, &o->x, self->in, "x", &o->ldx) != 0 ||
+                 mpy_lend(y, "out", 1, &o->y) != 0 ||
+                 check_vectors(self, &o->y, self->out, "out", &o->ldy) != 0 ||
+                 choose_stream(stream, o) != 0
+             ? -1
+             : 0;
+}
+
 /* multiply(x, y, alpha, beta, stream): y = alpha A x + beta y, with every argument checked. */
 static PyObject *plan_multiply(PyObject *object, PyObject *arguments) {
   mpy_plan *self = (mpy_plan *)object;
@@ -384,11 +408,7 @@ static PyObject *plan_multiply(PyObject *object, PyObject *arguments) {
     return NULL;
   }
   memset(&o, 0, sizeof o);
-  failed = mpy_lend(x, "x", 0, &o.x) != 0 ||
-           check_vectors(self, &o.x, self->in, "x", &o.ldx) != 0 ||
-           mpy_lend(y, "out", 1, &o.y) != 0 ||
-           check_vectors(self, &o.y, self->out, "out", &o.ldy) != 0 ||
-           choose_stream(stream, &o) != 0;
+  failed = lend_xy(self, x, y, stream, &o) != 0;
   if (!failed) {
     const void *a = scalar(self, alpha, rooms[0]), *b = scalar(self, beta, rooms[1]);
     failed = PyErr_Occurred() || run(self, &o, a, b) != 0;
@@ -401,10 +421,7 @@ static PyObject *plan_multiply(PyObject *object, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-/* ---- Epilogues
- * ----------------------------------------------------------------------------------- */
-
-enum { EPILOGUE_VECTORS = 6 }; /* the most that a plan takes */
+/* ---- Epilogues --------------------------------------------------------------------------- */
 
 /* Lends a contiguous array of `count` float64 where the plan computes. */
 static int lend_doubles(const mpy_plan *self, PyObject *object, const char *name, int writable,
@@ -418,7 +435,7 @@ static int lend_doubles(const mpy_plan *self, PyObject *object, const char *name
               (long long)count);
     return -1;
   }
-  if (array->device != self->device && !(array->device == MPY_CUDA && self->device >= 0)) {
+  if (!mpy_is_on(array, self->device)) {
     char first[32], second[32];
     mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s; this product takes arrays %s", name,
               mpy_place(array->device, first), mpy_place(self->device, second));
@@ -450,35 +467,12 @@ static int lend_operands(const mpy_plan *self, PyObject *tuple,
   return 0;
 }
 
-static int run_epilogue(mpy_plan *self, const mpy_operands *o, const void *const *vectors,
-                        const double *scalars, double *sums) {
-  const int slot = take_slot(self, o->stream);
-  const void *x = o->x.data != NULL ? o->x.data : nothing;
-  void *y = o->y.data != NULL ? o->y.data : nothing + 1;
-  merbit_workspace *workspace;
-  merbit_status status;
-  if (slot < 0) {
-    return -1;
-  }
-  workspace = self->slots[slot].workspace;
-  Py_BEGIN_ALLOW_THREADS status = merbit_spmv_epilogue(self->plan, workspace, x, y, vectors,
-                                                       scalars, sums, NULL, o->stream);
-  Py_END_ALLOW_THREADS self->slots[slot].busy = 0;
-  if (status != MERBIT_OK) {
-    mpy_raise_last(self->context->context, status);
-    return -1;
-  }
-  return 0;
-}
-
 /* epilogue(x, y, vectors, scalars, sums, stream): the product of a plan with an epilogue. */
 static PyObject *plan_epilogue(PyObject *object, PyObject *arguments) {
   mpy_plan *self = (mpy_plan *)object;
   PyObject *x, *y, *vectors, *scalars, *sums, *stream;
   mpy_array operands[EPILOGUE_VECTORS], numbers, results;
-  const void *addresses[EPILOGUE_VECTORS] = {NULL};
   mpy_operands o;
-  int64_t ld;
   int failed, i;
   if (!PyArg_ParseTuple(arguments, "OOOOOO:epilogue", &x, &y, &vectors, &scalars, &sums,
                         &stream)) {
@@ -488,16 +482,16 @@ static PyObject *plan_epilogue(PyObject *object, PyObject *arguments) {
   memset(operands, 0, sizeof operands);
   memset(&numbers, 0, sizeof numbers);
   memset(&results, 0, sizeof results);
-  failed =
-      mpy_lend(x, "x", 0, &o.x) != 0 || check_vectors(self, &o.x, self->in, "x", &ld) != 0 ||
-      mpy_lend(y, "out", 1, &o.y) != 0 ||
-      check_vectors(self, &o.y, self->out, "out", &ld) != 0 ||
-      lend_operands(self, vectors, operands, addresses) != 0 ||
-      (self->epilogue_scalars > 0 &&
-       lend_doubles(self, scalars, "scalars", 0, self->epilogue_scalars, &numbers) != 0) ||
-      lend_doubles(self, sums, "sums", 1, 2, &results) != 0 || choose_stream(stream, &o) != 0 ||
-      run_epilogue(self, &o, addresses, (const double *)numbers.data, (double *)results.data) !=
-          0;
+  failed = lend_xy(self, x, y, stream, &o) != 0 ||
+           lend_operands(self, vectors, operands, o.vectors) != 0 ||
+           (self->epilogue_scalars > 0 &&
+            lend_doubles(self, scalars, "scalars", 0, self->epilogue_scalars, &numbers) != 0) ||
+           lend_doubles(self, sums, "sums", 1, 2, &results) != 0;
+  if (!failed) {
+    o.scalars = (const double *)numbers.data;
+    o.sums = (double *)results.data;
+    failed = run(self, &o, NULL, NULL) != 0;
+  }
   for (i = 0; i < EPILOGUE_VECTORS; i++) {
     mpy_return(&operands[i]);
   }
@@ -511,8 +505,7 @@ static PyObject *plan_epilogue(PyObject *object, PyObject *arguments) {
   Py_RETURN_NONE;
 }
 
-/* ---- New values, facts
- * ------------------------------------------------------------------------------ */
+/* ---- New values, facts ------------------------------------------------------------------- */
 
 /* update(view): takes the values of another view of the same structure. */
 static PyObject *plan_update(PyObject *object, PyObject *view) {
@@ -532,9 +525,10 @@ static PyObject *plan_update(PyObject *object, PyObject *view) {
   }
   new_view = &((mpy_view *)view)->view;
   self->updating = 1;
-  Py_BEGIN_ALLOW_THREADS status =
-      merbit_plan_update_values(self->plan, new_view->values, new_view->memory);
-  Py_END_ALLOW_THREADS self->updating = 0;
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_plan_update_values(self->plan, new_view->values, new_view->memory);
+  Py_END_ALLOW_THREADS
+  self->updating = 0;
   if (status != MERBIT_OK) {
     return mpy_raise_last(self->context->context, status);
   }
@@ -561,8 +555,7 @@ static PyObject *plan_vector_type(PyObject *object, void *closure) {
   return PyLong_FromLong(((mpy_plan *)object)->vector_type);
 }
 
-/* ---- Product: the quick way
- * --------------------------------------------------------------------- */
+/* ---- Product: the quick way -------------------------------------------------------------- */
 
 typedef struct mpy_product {
   PyObject_HEAD mpy_plan *plan;

@@ -1,7 +1,7 @@
 /* Solvers of A x = b, PageRank and eigenpairs, with callbacks into Python. */
 #include "binding.h"
 
-/* What the callbacks of one call share. */
+/* The state that the callbacks of one call share. */
 typedef struct mpy_watch {
   PyObject *progress; /* called with (iteration, change, seconds); NULL: nothing to call */
   PyObject *apply;    /* the preconditioner, called with (r, z, n, stream); NULL: none */
@@ -97,8 +97,7 @@ static int lend_host(PyObject *object, const char *name, int writable, merbit_ty
   return 0;
 }
 
-/* ---- Solver --------------------------------------------------------------------------------
- */
+/* ---- Solver ------------------------------------------------------------------------------ */
 
 typedef struct mpy_solver {
   PyObject_HEAD merbit_solver *solver;
@@ -154,8 +153,10 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   desc.progress_user = &self->watch;
   c = self->context->context;
   v = &self->view->view;
-  Py_BEGIN_ALLOW_THREADS status = merbit_solver_create(c, v, &desc, &self->solver);
-  Py_END_ALLOW_THREADS if (raise_outcome(&self->watch, c, status) != 0) {
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_solver_create(c, v, &desc, &self->solver);
+  Py_END_ALLOW_THREADS
+  if (raise_outcome(&self->watch, c, status) != 0) {
     Py_DECREF(self);
     return NULL;
   }
@@ -197,7 +198,7 @@ static int lend_vector(const mpy_solver *self, PyObject *object, const char *nam
                    mpy_type_name(array->type), mpy_merbit_type_name(type));
     return -1;
   }
-  if (array->device != self->device && !(array->device == MPY_CUDA && self->device >= 0)) {
+  if (!mpy_is_on(array, self->device)) {
     mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s; this solver takes vectors %s", name,
               mpy_place(array->device, first), mpy_place(self->device, second));
     return -1;
@@ -245,10 +246,11 @@ static PyObject *solver_solve(PyObject *object, PyObject *arguments) {
     merbit_status status;
     self->busy = 1;
     self->watch.progress = or_null(progress);
-    Py_BEGIN_ALLOW_THREADS status =
-        merbit_solver_solve(self->solver, b.data, x.data, start, (double *)history.data,
-                            (int)history.shape[0], &result);
-    Py_END_ALLOW_THREADS self->watch.progress = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = merbit_solver_solve(self->solver, b.data, x.data, start, (double *)history.data,
+                                 (int)history.shape[0], &result);
+    Py_END_ALLOW_THREADS
+    self->watch.progress = NULL;
     self->busy = 0;
     if (raise_outcome(&self->watch, self->context->context, status) == 0) {
       answer = build_solve_result(&result);
@@ -273,17 +275,17 @@ static PyObject *solver_update(PyObject *object, PyObject *view) {
   }
   new_view = &((mpy_view *)view)->view;
   self->busy = 1;
-  Py_BEGIN_ALLOW_THREADS status =
-      merbit_solver_update_values(self->solver, new_view->values, new_view->memory);
-  Py_END_ALLOW_THREADS self->busy = 0;
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_solver_update_values(self->solver, new_view->values, new_view->memory);
+  Py_END_ALLOW_THREADS
+  self->busy = 0;
   if (raise_outcome(&self->watch, self->context->context, status) != 0) {
     return NULL;
   }
   Py_RETURN_NONE;
 }
 
-/* ---- PageRank and eigenpairs
- * ------------------------------------------------------------------- */
+/* ---- PageRank and eigenpairs ------------------------------------------------------------- */
 
 static merbit_type value_type_of(PyObject *view) {
   const merbit_type type = ((mpy_view *)view)->view.value_type;
@@ -329,8 +331,10 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
     desc.history_size = (int)history.shape[0];
     desc.progress = on_progress;
     desc.progress_user = &watch;
-    Py_BEGIN_ALLOW_THREADS status = merbit_pagerank(c, graph, &desc, ranks.data, &r);
-    Py_END_ALLOW_THREADS if (raise_outcome(&watch, c, status) == 0) {
+    Py_BEGIN_ALLOW_THREADS
+    status = merbit_pagerank(c, graph, &desc, ranks.data, &r);
+    Py_END_ALLOW_THREADS
+    if (raise_outcome(&watch, c, status) == 0) {
       answer = Py_BuildValue(
           "{s:i,s:i,s:d,s:L,s:d,s:d,s:L,s:i,s:L,s:s}", "stop", (int)r.stop, "iterations",
           r.iterations, "change", r.change, "dangling", (long long)r.dangling,
@@ -406,9 +410,10 @@ PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
           ((mpy_context *)context)->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
       desc.progress = on_progress;
       desc.progress_user = &watch;
-      Py_BEGIN_ALLOW_THREADS status =
-          merbit_eigen(c, matrix, &desc, (double *)values.data, vectors.data, &result);
-      Py_END_ALLOW_THREADS if (raise_outcome(&watch, c, status) == 0) {
+      Py_BEGIN_ALLOW_THREADS
+      status = merbit_eigen(c, matrix, &desc, (double *)values.data, vectors.data, &result);
+      Py_END_ALLOW_THREADS
+      if (raise_outcome(&watch, c, status) == 0) {
         answer = build_eigen_result(&result, count);
       }
     }
