@@ -240,6 +240,11 @@ static void arrays_preamble(int form, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_BASE", form >> 2 & 1);
 }
 
+/* The kernels that measure the GPU have no specialisations. */
+static void profile_preamble(mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+}
+
 /* Writes the preamble of full blocks of two shapes. */
 static void full_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);

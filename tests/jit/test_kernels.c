@@ -249,6 +249,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/gpu/many/rows.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/shared/device_csr.cu", &preamble, archs[i]);
+    profile_preamble(&preamble);
+    compile("jit/profile.cu", &preamble, archs[i]);
     carve_preamble(0, &preamble);
     compile("spmv/stages/extract_blocks.cu", &preamble, archs[i]);
     full_preamble(0, &preamble);

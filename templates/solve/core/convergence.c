@@ -63,7 +63,7 @@ MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
  * there is a progress callback, and shortest if the recorded graph does not loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
   const double least =
-      MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
+      MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * mbi_choose_stream(solver->plan);
   return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
          : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
                                          : mbi_solve_next_round(1, 2 * least);
