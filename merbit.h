@@ -2,6 +2,11 @@
  *
  * Generated from templates/ by gen/generate.py: edit there. The MIT licence ends this file. */
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
+/* The implementation needs GNU C: vector types, atomic operations, 128-bit integers. The
+ * declarations need no more than C99 or C++11. */
+#ifndef __GNUC__
+#error "merbit's implementation needs gcc, clang or a compiler that is compatible with them"
+#endif
 /* The implementation needs GNU/POSIX declarations, so it must come before any system header. */
 #if defined(_FEATURES_H) && !defined(__USE_GNU)
 #error "include merbit.h before any system header where it is implemented, or use -D_GNU_SOURCE"
@@ -1479,13 +1484,9 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__GNUC__)
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #define MBI_NOINLINE __attribute__((noinline))
-#else
-#define MBI_PRINTF(at, first)
-#define MBI_NOINLINE
-#endif
+#define MBI_UNUSED __attribute__((unused))
 
 #define MBI_TRY(call) \
   do { \
@@ -2792,7 +2793,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 70
-#define MBI_KERNEL_HASH "5ad4541ef2fab6e40f2a93854768977399afe2c08ffbe6c4f7a2f8196fde2239"
+#define MBI_KERNEL_HASH "1786fcfee107da76a1b2828b0885e1b1f9f8695139530335c73adbedd3ce994a"
 
 typedef struct mbi_source {
   const char *name;
@@ -5386,7 +5387,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
 "ended += (int)mbk_lane() >= d ? other : 0;\n}\nrow_number += ended - own;\n(void)row_id;\n"
-"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif (i < left) {\n"
+"#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif ((mbk_u64)i < left) {\n"
 "product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n}\n"
 "row_number += ends >> i & 1;\n}\n}\n#endif\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
@@ -6213,7 +6214,9 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { MBK_POINTER(const "
 "mbk_u32) tile_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
 "MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } "
-"mbk_many_fixup_arguments;\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
+"mbk_many_fixup_arguments;\n\n\n",
+"#define MBK_X_STEP(a) (MBK_COLUMNS ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
 "mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
 "MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
@@ -6223,8 +6226,8 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
 "a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
 "MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
-"a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
+"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,\n"
+"MBK_X_STEP(a), a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha,\nbeta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
@@ -6232,9 +6235,9 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
 "a_ldy, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, "
 "mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, ",
 "a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n",
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
 "a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
 "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
@@ -20769,7 +20772,7 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
-static double mbi_merge_cost(const merbit_plan *plan) {
+static double mbi_merge_path_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return plan->device.nnz < plan->device.rows / 2 && plan->device.form == MBI_VALUES_GENERAL
       ? t.vectors + t.stream + t.gathers +
@@ -20779,8 +20782,8 @@ static double mbi_merge_cost(const merbit_plan *plan) {
 
 static const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
     mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_cost, 0,
-    NULL, "steps rounds"};
+    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost,
+    0, NULL, "steps rounds"};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
@@ -25395,15 +25398,15 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
   inspection->unsorted[task] = unsorted;
 }
 
-static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *s) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
-  if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
-      half->upper || half->signs.direct != MBI_AS_IT_IS) {
+  if (s->view.format != MERBIT_CSR || s->view.index_type != MERBIT_INDEX_32 || s->upper ||
+      s->signs.direct != MBI_AS_IT_IS) {
     return 0;
   }
-  inspection.csr = &half->view;
-  inspection.tasks = mbi_share_tasks(context, half->view.nnz);
+  inspection.csr = &s->view;
+  inspection.tasks = mbi_share_tasks(context, s->view.nnz);
   mbi_parallel(context, inspection.tasks, mbi_symmetric_inspect_task, &inspection);
   for (task = 0; task < inspection.tasks; task++) {
     unsorted |= inspection.unsorted[task];
@@ -25451,55 +25454,55 @@ static int mbi_symmetric_may_do(const merbit_plan *plan) {
 }
 
 static void mbi_symmetric_release(merbit_plan *plan) {
-  mbi_symmetric *half = &plan->symmetric;
-  mbi_host_view_release(plan->context, &half->full);
-  mbi_release(plan->context, half->places);
-  memset(&half->full, 0, sizeof half->full);
-  half->places = NULL;
+  mbi_symmetric *s = &plan->symmetric;
+  mbi_host_view_release(plan->context, &s->full);
+  mbi_release(plan->context, s->places);
+  memset(&s->full, 0, sizeof s->full);
+  s->places = NULL;
 }
 
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
-  mbi_symmetric *half = &plan->symmetric;
-  const int fits = mbi_symmetric_fits(plan->context, half);
+  mbi_symmetric *s = &plan->symmetric;
+  const int fits = mbi_symmetric_fits(plan->context, s);
   if (!fits) {
-    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-        &half->places));
-    half->full.symmetry = host->symmetry;
+    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &s->full,
+        &s->places));
+    s->full.symmetry = host->symmetry;
   }
-  half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
-  if (!half->direct && !fits) {
+  s->direct = mbi_symmetric_pays(plan, fits ? host : &s->full);
+  if (!s->direct && !fits) {
     mbi_symmetric_release(plan);
   }
   return MERBIT_OK;
 }
 
 static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
-  mbi_symmetric *half = &plan->symmetric;
+  mbi_symmetric *s = &plan->symmetric;
   int64_t first[4];
   if (!plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(plan->context, host));
   }
   (void)mbi_triangle_find(plan->context, host, first);
-  half->upper = first[MBI_ABOVE] < host->nnz;
+  s->upper = first[MBI_ABOVE] < host->nnz;
   if (mbi_symmetric_may_do(plan)) {
     MBI_TRY(mbi_symmetric_take_lower(plan, host));
   }
-  return half->direct ? MERBIT_OK
+  return s->direct ? MERBIT_OK
       : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
-      &half->full, &half->places);
+      &s->full, &s->places);
 }
 
 static merbit_status mbi_symmetric_make(merbit_plan *plan) {
-  mbi_symmetric *half = &plan->symmetric;
+  mbi_symmetric *s = &plan->symmetric;
   const double start = mbi_seconds();
   merbit_view host;
   merbit_status status;
   if (!mbi_view_is_triangle(&plan->given)) {
     return MERBIT_OK;
   }
-  half->view = plan->given;
-  half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
-  half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  s->view = plan->given;
+  s->signs = mbi_symmetry_signs_of(s->view.symmetry, plan->desc.operation);
+  s->place_type = s->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   if (plan->given.memory == MERBIT_MEMORY_DEVICE) {
     status = mbi_view_download(plan->context, &plan->given, &host);
     if (status == MERBIT_OK) {
@@ -25510,12 +25513,12 @@ static merbit_status mbi_symmetric_make(merbit_plan *plan) {
     status = mbi_symmetric_take(plan, &plan->given);
   }
   MBI_TRY(status);
-  if (half->full.row_ptr != NULL) {
-    plan->given = plan->view = half->full;
+  if (s->full.row_ptr != NULL) {
+    plan->given = plan->view = s->full;
   }
   plan->desc.operation = MERBIT_OPERATION_N;
   plan->desc.unchecked = 1;
-  half->seconds = mbi_seconds() - start;
+  s->seconds = mbi_seconds() - start;
   return MERBIT_OK;
 }
 
@@ -25525,14 +25528,14 @@ static void mbi_symmetric_destroy(merbit_plan *plan) {
 }
 
 static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
-  const mbi_symmetric *half = &plan->symmetric;
-  if (half->places == NULL) {
+  const mbi_symmetric *s = &plan->symmetric;
+  if (s->places == NULL) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_new_values_download(plan, fresh));
-  mbi_expansion_values(plan->context, half->signs, fresh->values, half->places,
-      half->place_type, &half->full);
-  fresh->values = half->full.values;
+  mbi_expansion_values(plan->context, s->signs, fresh->values, s->places, s->place_type,
+      &s->full);
+  fresh->values = s->full.values;
   fresh->count = mbi_view_values(&plan->view);
   return MERBIT_OK;
 }
@@ -26080,13 +26083,13 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 }
 
 static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
-    mbi_devptr *values, mbi_values_search *look) {
+    mbi_devptr *values, mbi_values_search *search) {
   mbi_device_csr *csr = &plan->device;
   int have = 0;
-  MBI_TRY(mbi_values_search_begin(plan, program, *values, look));
-  MBI_TRY(mbi_values_have(plan, look, csr->form, &have));
+  MBI_TRY(mbi_values_search_begin(plan, program, *values, search));
+  MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
   if (have) {
-    MBI_TRY(mbi_values_store(plan, look, csr->form, csr->values, csr->table));
+    MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
     return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
         : MERBIT_OK;
   }
@@ -26098,12 +26101,12 @@ static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  mbi_values_search look;
+  mbi_values_search search;
   mbi_program program;
   merbit_status status;
   MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
-  status = mbi_stored_shorten(plan, &program, values, &look);
-  mbi_values_search_end(plan, &look);
+  status = mbi_stored_shorten(plan, &program, values, &search);
+  mbi_values_search_end(plan, &search);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -26420,8 +26423,11 @@ static merbit_status mbi_tuning_take(merbit_plan *plan) {
   unsigned seen = 0;
   plan->desc.tuning = NULL;
   MBI_TRY(mbi_tuning_check_sigma(plan));
-  at += at != NULL ? strspn(at, " ") : 0;
-  if (at == NULL || *at == '\0') {
+  if (at == NULL) {
+    return MERBIT_OK;
+  }
+  at += strspn(at, " ");
+  if (*at == '\0') {
     return MERBIT_OK;
   }
   if (knobs == NULL) {
@@ -26909,12 +26915,12 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
 }
 
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_symmetric *half = &plan->symmetric;
+  const mbi_symmetric *s = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
-      mbi_symmetry_name(half->view.symmetry), half->view.nnz, half->upper ? "upper" : "lower",
-      !half->direct                ? "expanded" : half->full.row_ptr == NULL ? "looked at"
-      : "copied in order", 1e3 * half->seconds);
+      mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
+      !s->direct                ? "expanded" : s->full.row_ptr == NULL ? "looked at"
+      : "copied in order", 1e3 * s->seconds);
 }
 
 static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
@@ -28185,14 +28191,13 @@ typedef struct mbi_step_call {
 #define MBS_RUNNING MBI_STEP_RUNNING
 #define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
 #define MBS_SCALAR(name, part) mbi_##name##part##_f64
-#define MBS_UNUSED __attribute__((unused)) static
-#define MBS_BEFORE(name) MBS_UNUSED int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_BEFORE(name) MBI_UNUSED static int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name) \
-  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c, \
-                                         const double *sums)
+  MBI_UNUSED static void MBS_NAME(name, _after)(mbi_solve_memory * m, \
+                                                const mbi_solve_state *c, const double *sums)
 #define MBS_STEP(name, adds, maxes, when) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
@@ -28221,13 +28226,14 @@ typedef struct mbi_wide_code {
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 
-#define MBS_WIDE_COUNT(name) MBS_UNUSED int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_COUNT(name) \
+  MBI_UNUSED static int MBS_NAME(name, _count)(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name) \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v, \
                                        const mbi_solve_state *c, int first, double *sums)
 #define MBS_WIDE_AFTER(name) \
-  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v, \
-                                         const double *sums)
+  MBI_UNUSED static void MBS_NAME(name, _after)( \
+      mbi_solve_memory * m, const mbi_solve_vectors *v, const double *sums)
 #define MBS_WIDE_STEP(name) \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) { \
     const mbi_step_call *call = (const mbi_step_call *)argument; \
@@ -32355,11 +32361,11 @@ static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 
 static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
-  const int look = run->memory.state.iterations + span;
+  const int check_at = run->memory.state.iterations + span;
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_device_enter(run->context));
-  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
-    status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
+  if (mbi_recorded_loops(&run->engine) && check_at != run->memory.state.check_at) {
+    status = mbi_solve_upload(&run->engine, &m->state.check_at, &check_at, sizeof check_at);
   }
   if (status == MERBIT_OK) {
     status = mbi_recorded_run(&run->engine, (span + 1) / 2);

@@ -41,6 +41,7 @@ have c++ || packages="$packages g++"
 have cmake || packages="$packages cmake"
 have make || have ninja || packages="$packages make"
 have python3 || packages="$packages python3"
+have pkg-config || packages="$packages pkg-config"
 have nm || packages="$packages binutils"
 have gzip || packages="$packages gzip"
 printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <cmocka.h>\n' |

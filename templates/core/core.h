@@ -27,13 +27,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__GNUC__)
+/* Attributes of GNU C, which api/features.h asks for. */
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #define MBI_NOINLINE __attribute__((noinline)) /* for loops that need the registers of others */
-#else
-#define MBI_PRINTF(at, first)
-#define MBI_NOINLINE
-#endif
+#define MBI_UNUSED __attribute__((unused))
 
 #ifdef MBI_SEPARATE
 /* The linkage of functions that other sources call. In merbit.h, a single translation unit, the

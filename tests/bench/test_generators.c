@@ -12,6 +12,7 @@
 
 #include "../../bench/catalogue.h"
 #include "../../bench/verify.h"
+#include "matrices.h"
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,38 +52,6 @@ static void assert_valid(const bench_matrix *m) {
       assert_true(m->values[k] >= 0.5 && m->values[k] < 1.5);
     }
   }
-}
-
-static int holds(const bench_matrix *m, int64_t row, int32_t column) {
-  int64_t low = m->row_ptr[row], high = m->row_ptr[row + 1];
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (m->col_ind[middle] < column) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < m->row_ptr[row + 1] && m->col_ind[low] == column;
-}
-
-static void assert_symmetric(const bench_matrix *m) {
-  int64_t row, k;
-  assert_int_equal(m->rows, m->cols);
-  for (row = 0; row < m->rows; row++) {
-    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
-      assert_true(holds(m, m->col_ind[k], (int32_t)row));
-    }
-  }
-}
-
-static int64_t rows_of_length(const bench_matrix *m, int64_t least, int64_t most) {
-  int64_t row, count = 0;
-  for (row = 0; row < m->rows; row++) {
-    const int64_t length = m->row_ptr[row + 1] - m->row_ptr[row];
-    count += length >= least && length <= most;
-  }
-  return count;
 }
 
 static void sizes_are_met(void **state) {
@@ -158,7 +127,7 @@ static void road_is_like_a_road_network(void **state) {
   int64_t row, k, near = 0, farthest = 0;
   (void)state;
   make(&m, "road", "0.7M");
-  assert_symmetric(&m);
+  assert_true(symmetric(&m));
   assert_true(bench_longest_row(&m) <= 8);
   assert_int_equal(rows_of_length(&m, 1, 8), m.rows);
   assert_true(fabs((double)m.nnz / (double)m.rows - 2.4) < 0.03);
@@ -201,7 +170,7 @@ static void star_is_a_tree_with_hubs(void **state) {
   int64_t longest;
   (void)state;
   make(&m, "star", "0.4M");
-  assert_symmetric(&m);
+  assert_true(symmetric(&m));
   assert_int_equal(m.nnz, 2 * (m.rows - 1));
   longest = bench_longest_row(&m);
   assert_true((double)longest > 0.48 * (double)m.rows &&
@@ -236,7 +205,7 @@ static void the_regular_ones(void **state) {
   bench_matrix m;
   (void)state;
   make(&m, "stencil27", "100k");
-  assert_symmetric(&m);
+  assert_true(symmetric(&m));
   assert_int_equal(m.row_ptr[1], 8);
   assert_int_equal(bench_longest_row(&m), 27);
   assert_int_equal(rows_of_length(&m, 8, 8), 8);

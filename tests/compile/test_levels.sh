@@ -1,7 +1,7 @@
 #!/bin/sh
 # merbit.h without a warning at every level of optimisation, for each has warnings of its own: by default gcc -O3 and
-# clang -O2 as C99 (test_modes.sh has gcc's -O2 and both's -O0); with MERBIT_TEST_FULL all levels, also as C++11, by every version of
-# gcc and clang on the PATH.
+# clang -O2 as C99 (test_modes.sh has gcc's -O2 and both's -O0); with MERBIT_TEST_FULL all levels, also as C++11 and C++20, by
+# every version of gcc and clang on the PATH.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -34,6 +34,7 @@ else
     for level in -O0 -O1 -O2 -O3; do
       compile "$path" -std=c99 "$level"
       compile "$cxx" -x c++ -std=c++11 "$level"
+      compile "$cxx" -x c++ -std=c++20 "$level"
     done
     echo "$path: no warnings"
   done

@@ -97,6 +97,12 @@ for family in gcc clang; do
     fail "a system header before the implementation was not refused"
   fi
   grep -q "before any system header" "$work/late.txt" || fail "the refusal does not say what to do"
+  # Another compiler takes the declarations, and is told why it cannot have the implementation.
+  $family -U__GNUC__ -std=c99 $warnings -I"$root" -fsyntax-only "$work/other.c" || fail "declarations without GNU C: $family"
+  if $family -U__GNUC__ -std=c99 -I"$root" -fsyntax-only "$work/library.c" 2>"$work/foreign.txt"; then
+    fail "$family without GNU C was not refused"
+  fi
+  grep -q "implementation needs gcc, clang" "$work/foreign.txt" || fail "the refusal does not say which compilers there are"
   needed=$(nm -u "$work/library.o" | awk '{print $2}' | grep -E '^(cu|nvrtc|printf|puts|exit|abort|__assert)' || true)
   [ -z "$needed" ] || fail "the header calls $needed"
 done

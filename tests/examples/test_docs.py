@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.M)
 
 def pages():
     """The repository's Markdown files, without those of builds."""
-    for folder in (".", "docs", "examples", "tests", ".github"):
+    for folder in (".", "docs", "examples", "python", "tests", ".github"):
         for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md"):
             yield path
 

@@ -22,6 +22,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,7 +86,8 @@ class Tester:
         self.shims = work / "bin"
         self.shims.mkdir()
         for name, compiler in (("cc", arguments.cc), ("c++", arguments.cxx)):
-            (self.shims / name).write_text(SHIM.format(compiler, self.library))
+            # The whole path: in the PATH of the shims, a bare name would be the shim itself.
+            (self.shims / name).write_text(SHIM.format(shutil.which(compiler), self.library))
             (self.shims / name).chmod(0o755)
         self.build(work, "c", PROBE)
         self.no_gpu = call(["./program"], work).strip()

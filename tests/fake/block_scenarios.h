@@ -111,7 +111,7 @@ TEST_UNUSED static merbit_status device_blocks(merbit_context *context) {
 }
 
 /* Single entries in device memory, of which blocks are made; `order` sorts each row's. */
-static merbit_status carve(merbit_context *context, int order) {
+static merbit_status extract(merbit_context *context, int order) {
   int32_t col_ind[MOST];
   double values[MOST], doubled[MOST];
   merbit_buffer *b[4] = {NULL, NULL, NULL, NULL};
@@ -146,18 +146,18 @@ static merbit_status carve(merbit_context *context, int order) {
   return status;
 }
 
-TEST_UNUSED static merbit_status carved_blocks(merbit_context *context) {
+TEST_UNUSED static merbit_status extracted_blocks(merbit_context *context) {
   merbit_status status;
   blocks_high = BLOCK_ROWS;
   blocks_wide = BLOCK_COLS;
-  status = carve(context, 1);
+  status = extract(context, 1);
   blocks_high = blocks_wide = 0;
   return status;
 }
 
 /* Rows that descend pass through the host. */
 TEST_UNUSED static merbit_status sorted_blocks(merbit_context *context) {
-  return carve(context, 0);
+  return extract(context, 0);
 }
 
 #endif /* TEST_FAKE_BLOCK_SCENARIOS_H */

@@ -32,9 +32,10 @@ fake_program_run_one(const fake_kernel *kernel, const fake_launch *launch, uint6
                      const void *arguments, char *error, size_t error_bytes) {
   const watch watched;
   const simt_kernel run = {kernel->name, kernel->call, kernel->fields};
-  const int failed = simt_launch_kernel(&run, launch->grid, launch->block, launch->shared_bytes,
-                                        seed, arguments, launch->cooperative, error, error_bytes);
-  simt_spare_release(); // there are many programs
+  const int failed =
+      simt_launch_kernel(&run, launch->grid, launch->block, launch->shared_bytes, seed,
+                         arguments, launch->cooperative, error, error_bytes);
+  simt_release_rooms(simt_spare); // there are many programs
   return failed;
 }
 

@@ -252,7 +252,7 @@ TEST_UNUSED static const struct {
     {"products by BSR, masks", bsr_products, MERBIT_SIDE_CUDA},
     {"host blocks", host_blocks, MERBIT_SIDE_CUDA},
     {"device blocks", device_blocks, MERBIT_SIDE_CUDA},
-    {"carved blocks", carved_blocks, MERBIT_SIDE_CUDA},
+    {"extracted blocks", extracted_blocks, MERBIT_SIDE_CUDA},
     {"blocks of rows that descend", sorted_blocks, MERBIT_SIDE_CUDA},
     {"products by HUBS", hubs_products, MERBIT_SIDE_CUDA},
     {"products by CB", cb_products, MERBIT_SIDE_CUDA},

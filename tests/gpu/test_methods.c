@@ -252,8 +252,8 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(2, 0, 0, MERBIT_METHOD_MERBIT, line), MERBIT_METHOD_MERBIT);
   assert_non_null(strstr(line, "carry-out commit"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_BINNED, line), MERBIT_METHOD_BINNED);
-  assert_non_null(strstr(line, "1 strips of 12288 columns, 1 parts of 8192 nonzeros, 100.0% of "
-                               "the slots filled, 512 threads"));
+  assert_non_null(strstr(line, "1 strips of 12288 columns, 1 parts of 8192 nonzeros, 2 tiles a "
+                               "warp, 100.0% of the slots filled, 512 threads"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_HUBS, line), MERBIT_METHOD_HUBS);
   assert_non_null(strstr(line, "15 tiles of 32 x 4, 1 hubs with 100% of the nonzeros in shared "
                                "memory, 0 empty rows, 1024 threads"));
@@ -273,8 +273,9 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_CB, line), MERBIT_METHOD_CB);
   assert_non_null(
       strstr(line, "0 COO, 4 CSR and 0 dense blocks of 16 x 16, columns as they are, "));
-  assert_non_null(strstr(line, " times the bytes of CSR, 2 warps, 0 parts of 0 block rows, 128 "
-                               "threads"));
+  assert_non_null(strstr(line,
+                         " times the bytes of CSR, 2 warps of up to 20 steps, 0 parts of 0 "
+                         "block rows, 128 threads"));
 }
 
 /* A pattern of tests' names may be given, for programs are compiled one after the other. */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "support/cpu.h"
 #include "support/gpu.h"
-#include "support/halves.h"
+#include "support/symmetric.h"
 #include "support/squares.h"
 #include "support/transposed.h"
 
@@ -79,8 +79,8 @@ static void one_triangle(void **state) {
     }
     form.pattern = 0;
     test_matrix_make(index, 9, &m);
-    products +=
-        halves_check(gpu, &m, &form, (merbit_symmetry)symmetry, (int)test_below(&random, 2), 0);
+    products += symmetric_check(gpu, &m, &form, (merbit_symmetry)symmetry,
+                                (int)test_below(&random, 2), 0);
     test_matrix_free(&m);
   }
   print_message("%d products\n", products);

@@ -61,7 +61,8 @@ static void twice_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   plan.nonempty.longest = 100;
   plan.nonempty.count = plan.device.rows - (form & 32 ? 1 : 0);
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-  assert_int_equal(mbi_scan_of(&plan)->pack * (int)mbi_type_size(mbi_plan_accumulator(&plan)), 32);
+  assert_int_equal(mbi_scan_of(&plan)->pack * (int)mbi_type_size(mbi_plan_accumulator(&plan)),
+                   32);
   mbi_scan_preamble(&plan, preamble);
 }
 
@@ -140,7 +141,9 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
   plan.nonempty.longest = 5;
   plan.nonempty.count = form & 32 ? 999 : 1000;
   assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
-  assert_int_equal(mbi_scan_of(&plan)->threads, threads != 0 ? threads : form & 64 ? 1024 : 512);
+  assert_int_equal(mbi_scan_of(&plan)->threads, threads != 0 ? threads
+                                                : form & 64  ? 1024
+                                                             : 512);
   mbi_binned_preamble(&plan, preamble);
 }
 
@@ -227,7 +230,7 @@ static void transpose_preamble(int form, mbi_preamble *preamble) {
   mbi_transpose_preamble(&t, preamble);
 }
 
-static void carve_preamble(int form, mbi_preamble *preamble) {
+static void extract_preamble(int form, mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(form & 1 ? MERBIT_F32 : MERBIT_F64, form & 6, 0, 0, 0, &plan);
   mbi_extract_preamble(&plan, &plan.device, preamble);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "support/cpu.h"
-#include "support/halves.h"
+#include "support/symmetric.h"
 #include "support/squares.h"
 
 static const int32_t row_ptr[] = {0, 1, 3, 5}, row_ind[] = {0, 1, 1, 2, 2},
@@ -40,13 +40,13 @@ static void both_triangles(void **state) {
     merbit_matrix *matrix[2];
     merbit_block_info info[2];
     test_matrix m;
-    halves h;
+    symmetric_case h;
     int64_t k;
     square_grid(7, 9, 8, 5, &m);
     for (k = 0; k < m.nnz; k++) { /* sums of duplicates must be exact, weights positive */
       m.values[k] = 1 + (double)(k % 4);
     }
-    halves_make(&m, symmetry, way & 1, MERBIT_OPERATION_N, &h);
+    symmetric_make(&m, symmetry, way & 1, MERBIT_OPERATION_N, &h);
     form.format = way < 3 ? MERBIT_CSR : MERBIT_COO;
     products_arrays_make(NULL, &h.full, &form, &full);
     products_arrays_make(NULL, &h.half, &form, &half);
@@ -97,7 +97,7 @@ static void both_triangles(void **state) {
     }
     products_arrays_free(&full);
     products_arrays_free(&half);
-    halves_free(&h);
+    symmetric_free(&h);
     test_matrix_free(&m);
   }
   merbit_context_destroy(context);
@@ -225,8 +225,7 @@ static void refused(void **state) {
   (void)state;
   memset(&desc, 0, sizeof desc);
   view.symmetry = (merbit_symmetry)4;
-  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT,
-         "view.symmetry is 4; use MERBIT_SYMM");
+  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.symmetry is 4; use MERBIT_SYMM");
   view.symmetry = (merbit_symmetry)-1;
   refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.symmetry is -1");
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;

@@ -46,6 +46,15 @@ FACTOR, MORE_SECONDS = 10, 60  # with one a test may take so many times as long,
 SKIPPED = 77
 
 
+WORDS_OF_C = set("int long unsigned const double float size_t char void if else for while do return break continue"
+                 " switch case default sizeof static NULL true false memcpy memset INT64_MAX u".split())
+
+
+def words_of(text):
+    """The identifiers in a text of C."""
+    return set(re.findall(r"\b[A-Za-z_]\w*", text))
+
+
 def title(row):
     return f"{row[0]}: {row[3]}"
 
@@ -54,6 +63,7 @@ def check():
     """Prints what is wrong with the tables; 1 if anything is."""
     sources, known, wrong, numbers = anchors.Sources(), names.all_names(), [], {}
     words = set(re.findall(r"\w+", " ".join(sources.bare.values())))
+    shared = words_of(" ".join(text for file, text in sources.bare.items() if re.search(r"\.h(\.j2)?$", file)))
     for row in table.MUTATIONS + table.GPU_MUTATIONS:
         where, old, new, _, tests = row
         count = len(sources.find(where, old))
@@ -65,6 +75,10 @@ def check():
         unknown = set(re.findall(r"\b(?:mb[iks]|MB[IKS]|merbit|MERBIT)_\w+", new)) - words
         if unknown:
             wrong.append(f"{title(row)}: no name in the sources: {', '.join(sorted(unknown))}")
+        near = shared | words_of(" ".join(sources.text[place.file] for place in sources.places(where)))
+        strange = words_of(new) - near - WORDS_OF_C - {word for word in words if re.match("mb[iks]_|MB[IKS]_", word)}
+        if strange:
+            wrong.append(f"{title(row)}: no such name in its file or in a header: {', '.join(sorted(strange))}")
         if planting.balanced(old) != planting.balanced(new):
             wrong.append(f"{title(row)}: its two texts differ in brackets left open")
         for test in tests.split("|"):

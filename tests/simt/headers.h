@@ -1,4 +1,4 @@
-// Headers of the standard library that every program of the shim reads; CMake precompiles them once.
+// Headers of the standard library that each program of the shim reads; precompiled once by CMake.
 #ifndef SIMT_HEADERS_H
 #define SIMT_HEADERS_H
 #include <algorithm>

@@ -59,7 +59,24 @@ inline void simt_end_block() {
 // ---- Blocks that wait for others ------------------------------------------------------------
 
 inline std::vector<simt_block> simt_aside;
-inline std::vector<simt_rooms> simt_spare; // of this launch; between launches stacks alone
+
+// Releases the stacks of rooms that no block has.
+inline void simt_release_rooms(std::vector<simt_rooms> &list) {
+  const simt_rooms own = simt;
+  for (const simt_rooms &rooms : list) {
+    (simt_rooms &)simt = rooms;
+    simt_stacks_release();
+  }
+  list.clear();
+  (simt_rooms &)simt = own;
+}
+
+struct simt_rooms_list : std::vector<simt_rooms> {
+  ~simt_rooms_list() {
+    simt_release_rooms(*this);
+  }
+};
+inline simt_rooms_list simt_spare; // of this launch; between launches stacks alone
 
 // Rooms for a block that starts, where another one has taken those that were here along.
 inline void simt_move_in() {
@@ -84,16 +101,6 @@ inline void simt_fetch(size_t i) {
   }
   (simt_block &)simt = simt_aside[i];
   simt_aside.erase(simt_aside.begin() + (long)i);
-}
-
-inline void simt_spare_release() {
-  const simt_rooms own = simt;
-  for (const simt_rooms &rooms : simt_spare) {
-    (simt_rooms &)simt = rooms;
-    simt_stacks_release();
-  }
-  simt_spare.clear();
-  (simt_rooms &)simt = own;
 }
 
 // At the end of a launch. The next one finds some stacks as they are: to map and guard them
@@ -213,7 +220,7 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   simt.body = nullptr;
   simt_move_out();
   if (simt.error[0] != 0) {
-    simt_spare_release();
+    simt_release_rooms(simt_spare);
     simt_stacks_release();
     throw simt_error(simt.error);
   }

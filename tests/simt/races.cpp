@@ -103,13 +103,13 @@ extern "C" {
 #define SIMT_FORM rows_table, float, 32, 1, 5, 0, 2, 4, 1, 512
 #include "simt/rows_form.h"
 
-namespace ranks {
+namespace nonempty_rows {
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 #include "spmv/shared/device_csr.cu"
 #include "simt/undefine.h"
-} // namespace ranks
+} // namespace nonempty_rows
 
 namespace pagerank {
 #define MBK_VECTOR float
@@ -355,7 +355,7 @@ static void test_many(void **) {
   });
 }
 
-static void test_ranks(void **) {
+static void test_nonempty_rows(void **) {
   const uint64_t rows = 5000, blocks = 5;
   std::vector<mbk_i32> row_ptr(rows + 1), row_start(rows + 1);
   std::vector<mbk_u32> counts(blocks), row_id(rows), empty_id(rows);
@@ -365,19 +365,20 @@ static void test_ranks(void **) {
   for (uint64_t seed : simt_seeds) {
     mbk_u32 longest = 0, total = 0, *const at_longest = &longest, *const at_total = &total;
     mbk_u64 widths = 0, *const at_widths = &widths, sorted = 0, *const at_sorted = &sorted;
-    simt_run(SIMT_KERNEL(ranks::mbk_arrays_count), {"ranks", "5000", seed},
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_count), {"nonempty_rows", "5000", seed},
              {blocks, 256, 16 + 522 * 4}, row_ptr.data(), rows, counts.data(), at_longest,
              at_widths, at_sorted);
-    simt_run(SIMT_KERNEL(ranks::mbk_arrays_offsets), {"ranks", "5000", seed}, {1, 1024, 132},
-             counts.data(), blocks, at_total);
-    simt_run(SIMT_KERNEL(ranks::mbk_arrays_compact), {"ranks", "5000", seed}, {blocks, 256, 32},
-             row_ptr.data(), rows, counts.data(), row_id.data(), row_start.data(),
-             empty_id.data());
-    simt_run(SIMT_KERNEL(ranks::mbk_arrays_offsets), {"ranks", "many blocks", seed},
-             {1, 1024, 132}, row_id.data(), rows, at_total); // any numbers will do
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_offsets), {"nonempty_rows", "5000", seed},
+             {1, 1024, 132}, counts.data(), blocks, at_total);
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_compact), {"nonempty_rows", "5000", seed},
+             {blocks, 256, 32}, row_ptr.data(), rows, counts.data(), row_id.data(),
+             row_start.data(), empty_id.data());
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_offsets),
+             {"nonempty_rows", "many blocks", seed}, {1, 1024, 132}, row_id.data(), rows,
+             at_total); // any numbers will do
     std::vector<mbk_u32> bins(4096);
-    simt_run(SIMT_KERNEL(ranks::mbk_arrays_bins), {"ranks", "bins", seed}, {2, 256, 4096 * 4},
-             row_id.data(), rows, bins.data());
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_bins), {"nonempty_rows", "bins", seed},
+             {2, 256, 4096 * 4}, row_id.data(), rows, bins.data());
   }
 }
 
@@ -442,15 +443,15 @@ static void test_solvers(void **) {
 
 int main() {
   std::vector<CMUnitTest> tests = {
-      cmocka_unit_test(test_finds_races), cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_atomics),     cmocka_unit_test(test_pagerank),
-      cmocka_unit_test(test_scan),        cmocka_unit_test(test_scan_long),
-      cmocka_unit_test(test_binned),      cmocka_unit_test(test_hubs),
-      cmocka_unit_test(test_sliced),      cmocka_unit_test(test_cb),
-      cmocka_unit_test(test_merge),       cmocka_unit_test(test_studies),
-      cmocka_unit_test(test_ranks),       cmocka_unit_test(test_solvers),
-      cmocka_unit_test(test_rows),        cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_many),        cmocka_unit_test(test_merbit_long),
+      cmocka_unit_test(test_finds_races),   cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_atomics),       cmocka_unit_test(test_pagerank),
+      cmocka_unit_test(test_scan),          cmocka_unit_test(test_scan_long),
+      cmocka_unit_test(test_binned),        cmocka_unit_test(test_hubs),
+      cmocka_unit_test(test_sliced),        cmocka_unit_test(test_cb),
+      cmocka_unit_test(test_merge),         cmocka_unit_test(test_studies),
+      cmocka_unit_test(test_nonempty_rows), cmocka_unit_test(test_solvers),
+      cmocka_unit_test(test_rows),          cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_many),          cmocka_unit_test(test_merbit_long),
   };
   tests.insert(tests.end(), races_of_builds.begin(), races_of_builds.end());
   tests.insert(tests.end(), races_of_arnoldi.begin(), races_of_arnoldi.end());

@@ -13,13 +13,13 @@ namespace arrays {
 #include "simt/undefine.h"
 } // namespace arrays
 
-namespace carve {
+namespace extract {
 #define MBK_ROW_PTR mbk_i32
 #define MBK_VALUE float
 #define MBK_BASE 0
 #include "spmv/stages/extract_blocks.cu"
 #include "simt/undefine.h"
-} // namespace carve
+} // namespace extract
 
 #define MBK_ROW_PTR mbk_i32
 #define MBK_PLACE mbk_i32
@@ -114,15 +114,16 @@ static void test_forms(void **) {
 }
 
 // More chunks of counts than a turn has threads.
-static void test_carve(void **) {
+static void test_extract(void **) {
   for (uint64_t seed : simt_seeds) {
-    const simt_case what = {"carve", "counts", seed};
+    const simt_case what = {"extract_blocks", "counts", seed};
     std::vector<mbk_u64> sums(2500, 3);
     std::vector<mbk_u32> counts(2000, 2);
     std::vector<mbk_i32> block_ptr(2001);
     const mbk_u64 chunks = sums.size(), block_rows = counts.size();
-    simt_run(SIMT_KERNEL(carve::mbk_extract_sums), what, {1, 1024, 32 * 8}, sums.data(), chunks);
-    simt_run(SIMT_KERNEL(carve::mbk_extract_offsets), what, {2, 256, 8 * 8}, counts.data(),
+    simt_run(SIMT_KERNEL(extract::mbk_extract_sums), what, {1, 1024, 32 * 8}, sums.data(),
+             chunks);
+    simt_run(SIMT_KERNEL(extract::mbk_extract_offsets), what, {2, 256, 8 * 8}, counts.data(),
              sums.data(), block_rows, 0u, (void *)block_ptr.data());
   }
 }
@@ -205,6 +206,6 @@ static void test_setup(void **) {
 
 const std::vector<CMUnitTest> races_of_builds = {
     cmocka_unit_test(test_sample),   cmocka_unit_test(test_forms),
-    cmocka_unit_test(test_carve),    cmocka_unit_test(test_transpose),
+    cmocka_unit_test(test_extract),  cmocka_unit_test(test_transpose),
     cmocka_unit_test(test_epilogue), cmocka_unit_test(test_setup),
 };

@@ -25,7 +25,7 @@ static void check_copy(size_t packs, uint64_t seed) {
   assert_true(to.same(from));
 }
 
-// With `at` one element is not zero: it is found if there are enough gathers.
+// With `planted`, one element is not zero: enough gathers find it.
 template <class T>
 static void check_gather(const simt_kernel &kernel, size_t elements, uint64_t seed) {
   for (int planted = 0; planted < 2; planted++) {

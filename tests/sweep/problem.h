@@ -2,7 +2,7 @@
  * the reference. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SWEEP_PROBLEM_H
 #define TEST_SWEEP_PROBLEM_H
-#include "support/halves.h"
+#include "support/symmetric.h"
 #include "support/semirings.h"
 #include "support/squares.h"
 #include "support/typed.h"
@@ -248,7 +248,7 @@ static void problem_places(problem *p, test_matrix *m) {
   }
   if (symmetry != 0) {
     test_matrix half;
-    halves_fold(
+    symmetric_fold(
         m, symmetry == 3 || symmetry == 4 ? MERBIT_SYMMETRY_SKEW : MERBIT_SYMMETRY_SYMMETRIC,
         symmetry == 2 || symmetry == 4, &half);
     test_matrix_free(m);

@@ -47,7 +47,7 @@ static void ranked_make(ranked *r, merbit_context *context, uint64_t *random) {
   square_make(index, test_random(random), &m);
   if (test_below(random, 3) == 0) {
     test_matrix half;
-    halves_fold(&m, MERBIT_SYMMETRY_SYMMETRIC, (int)test_below(random, 2), &half);
+    symmetric_fold(&m, MERBIT_SYMMETRY_SYMMETRIC, (int)test_below(random, 2), &half);
     test_matrix_free(&m);
     m = half;
     r->view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;

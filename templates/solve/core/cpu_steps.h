@@ -23,14 +23,13 @@ typedef struct mbi_step_call {
 #define MBS_RUNNING MBI_STEP_RUNNING
 #define MBS_UNTIL_CLOSED MBI_STEP_UNTIL_CLOSED
 #define MBS_SCALAR(name, part) mbi_##name##part##_f64
-#define MBS_UNUSED __attribute__((unused)) static
-#define MBS_BEFORE(name) MBS_UNUSED int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_BEFORE(name) MBI_UNUSED static int MBS_NAME(name, _before)(mbi_solve_state * c)
 #define MBS_ELEMENT(name)                                                                      \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
                                        const mbi_solve_state *c, double *sums)
 #define MBS_AFTER(name)                                                                        \
-  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c,       \
-                                         const double *sums)
+  MBI_UNUSED static void MBS_NAME(name, _after)(mbi_solve_memory * m,                          \
+                                                const mbi_solve_state *c, const double *sums)
 #define MBS_STEP(name, adds, maxes, when)                                                      \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
     const mbi_step_call *call = (const mbi_step_call *)argument;                               \
@@ -60,13 +59,14 @@ typedef struct mbi_wide_code {
   void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
 } mbi_wide_code;
 
-#define MBS_WIDE_COUNT(name) MBS_UNUSED int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_COUNT(name)                                                                   \
+  MBI_UNUSED static int MBS_NAME(name, _count)(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name)                                                                 \
   static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
                                        const mbi_solve_state *c, int first, double *sums)
 #define MBS_WIDE_AFTER(name)                                                                   \
-  MBS_UNUSED void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,     \
-                                         const double *sums)
+  MBI_UNUSED static void MBS_NAME(name, _after)(                                               \
+      mbi_solve_memory * m, const mbi_solve_vectors *v, const double *sums)
 #define MBS_WIDE_STEP(name)                                                                    \
   static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
     const mbi_step_call *call = (const mbi_step_call *)argument;                               \

@@ -230,11 +230,11 @@ MBI_INTERNAL void mbi_pagerank_release_cuda(mbi_pagerank *run) {
 /* Runs a round of `span` iterations and reads the state, for a convergence check. */
 MBI_INTERNAL merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   mbi_solve_memory *m = run->engine.memory;
-  const int look = run->memory.state.iterations + span;
+  const int check_at = run->memory.state.iterations + span;
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_device_enter(run->context));
-  if (mbi_recorded_loops(&run->engine) && look != run->memory.state.check_at) {
-    status = mbi_solve_upload(&run->engine, &m->state.check_at, &look, sizeof look);
+  if (mbi_recorded_loops(&run->engine) && check_at != run->memory.state.check_at) {
+    status = mbi_solve_upload(&run->engine, &m->state.check_at, &check_at, sizeof check_at);
   }
   if (status == MERBIT_OK) {
     status = mbi_recorded_run(&run->engine, (span + 1) / 2);

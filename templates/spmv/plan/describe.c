@@ -78,14 +78,14 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
 
 /* Writes what is appended to the description of a plan of one triangle. */
 static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_symmetric *half = &plan->symmetric;
+  const mbi_symmetric *s = &plan->symmetric;
   return snprintf(
       text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
-      mbi_symmetry_name(half->view.symmetry), half->view.nnz, half->upper ? "upper" : "lower",
-      !half->direct                ? "expanded"
-      : half->full.row_ptr == NULL ? "looked at"
-                                   : "copied in order",
-      1e3 * half->seconds);
+      mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
+      !s->direct                ? "expanded"
+      : s->full.row_ptr == NULL ? "looked at"
+                                : "copied in order",
+      1e3 * s->seconds);
 }
 
 /* Writes what is appended to the description of a plan of several vectors. */

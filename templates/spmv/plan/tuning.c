@@ -125,8 +125,11 @@ MBI_INTERNAL merbit_status mbi_tuning_take(merbit_plan *plan) {
   unsigned seen = 0;
   plan->desc.tuning = NULL;
   MBI_TRY(mbi_tuning_check_sigma(plan));
-  at += at != NULL ? strspn(at, " ") : 0;
-  if (at == NULL || *at == '\0') {
+  if (at == NULL) {
+    return MERBIT_OK;
+  }
+  at += strspn(at, " ");
+  if (*at == '\0') {
     return MERBIT_OK;
   }
   if (knobs == NULL) {

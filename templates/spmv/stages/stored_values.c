@@ -52,13 +52,13 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 /* Stores the values at *values in the plan's form, or remakes the plan's form from them if they
  * do not have it; the plan then owns them, and *values becomes 0. */
 static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
-                                        mbi_devptr *values, mbi_values_search *look) {
+                                        mbi_devptr *values, mbi_values_search *search) {
   mbi_device_csr *csr = &plan->device;
   int have = 0;
-  MBI_TRY(mbi_values_search_begin(plan, program, *values, look));
-  MBI_TRY(mbi_values_have(plan, look, csr->form, &have));
+  MBI_TRY(mbi_values_search_begin(plan, program, *values, search));
+  MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
   if (have) {
-    MBI_TRY(mbi_values_store(plan, look, csr->form, csr->values, csr->table));
+    MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
     return mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL ? plan->cuda->refresh(plan)
                                                                     : MERBIT_OK;
   }
@@ -72,12 +72,12 @@ static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  mbi_values_search look;
+  mbi_values_search search;
   mbi_program program;
   merbit_status status;
   MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
-  status = mbi_stored_shorten(plan, &program, values, &look);
-  mbi_values_search_end(plan, &look);
+  status = mbi_stored_shorten(plan, &program, values, &search);
+  mbi_values_search_end(plan, &search);
   mbi_program_destroy(context, &program);
   return status;
 }

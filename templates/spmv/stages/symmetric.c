@@ -58,15 +58,15 @@ static void mbi_symmetric_inspect_task(void *argument, int task) {
 }
 
 /* Returns 1 if method SYMMETRIC can read the host view in place. */
-static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *half) {
+static int mbi_symmetric_fits(merbit_context *context, const mbi_symmetric *s) {
   mbi_symmetric_inspect inspection;
   int task, unsorted = 0;
-  if (half->view.format != MERBIT_CSR || half->view.index_type != MERBIT_INDEX_32 ||
-      half->upper || half->signs.direct != MBI_AS_IT_IS) {
+  if (s->view.format != MERBIT_CSR || s->view.index_type != MERBIT_INDEX_32 || s->upper ||
+      s->signs.direct != MBI_AS_IT_IS) {
     return 0;
   }
-  inspection.csr = &half->view;
-  inspection.tasks = mbi_share_tasks(context, half->view.nnz);
+  inspection.csr = &s->view;
+  inspection.tasks = mbi_share_tasks(context, s->view.nnz);
   mbi_parallel(context, inspection.tasks, mbi_symmetric_inspect_task, &inspection);
   for (task = 0; task < inspection.tasks; task++) {
     unsorted |= inspection.unsorted[task];
@@ -127,24 +127,24 @@ static int mbi_symmetric_may_do(const merbit_plan *plan) {
 /* ---- What is multiplied ------------------------------------------------------------------ */
 
 static void mbi_symmetric_release(merbit_plan *plan) {
-  mbi_symmetric *half = &plan->symmetric;
-  mbi_host_view_release(plan->context, &half->full);
-  mbi_release(plan->context, half->places);
-  memset(&half->full, 0, sizeof half->full);
-  half->places = NULL;
+  mbi_symmetric *s = &plan->symmetric;
+  mbi_host_view_release(plan->context, &s->full);
+  mbi_release(plan->context, s->places);
+  memset(&s->full, 0, sizeof s->full);
+  s->places = NULL;
 }
 
 /* Takes the lower triangle if that pays. */
 static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_view *host) {
-  mbi_symmetric *half = &plan->symmetric;
-  const int fits = mbi_symmetric_fits(plan->context, half);
+  mbi_symmetric *s = &plan->symmetric;
+  const int fits = mbi_symmetric_fits(plan->context, s);
   if (!fits) {
-    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &half->full,
-                                 &half->places));
-    half->full.symmetry = host->symmetry;
+    MBI_TRY(mbi_symmetric_expand(plan->context, host, plan->desc.operation, 1, &s->full,
+                                 &s->places));
+    s->full.symmetry = host->symmetry;
   }
-  half->direct = mbi_symmetric_pays(plan, fits ? host : &half->full);
-  if (!half->direct && !fits) {
+  s->direct = mbi_symmetric_pays(plan, fits ? host : &s->full);
+  if (!s->direct && !fits) {
     mbi_symmetric_release(plan);
   }
   return MERBIT_OK;
@@ -152,34 +152,34 @@ static merbit_status mbi_symmetric_take_lower(merbit_plan *plan, const merbit_vi
 
 /* Sets plan->symmetric from the triangle `host`. */
 static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *host) {
-  mbi_symmetric *half = &plan->symmetric;
+  mbi_symmetric *s = &plan->symmetric;
   int64_t first[4];
   if (!plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(plan->context, host));
   }
   (void)mbi_triangle_find(plan->context, host, first);
-  half->upper = first[MBI_ABOVE] < host->nnz;
+  s->upper = first[MBI_ABOVE] < host->nnz;
   if (mbi_symmetric_may_do(plan)) {
     MBI_TRY(mbi_symmetric_take_lower(plan, host));
   }
-  return half->direct ? MERBIT_OK
-                      : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
-                                             &half->full, &half->places);
+  return s->direct ? MERBIT_OK
+                   : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
+                                          &s->full, &s->places);
 }
 
 /* Sets plan->symmetric, and plan->given to the matrix it holds. That matrix needs no further
  * check. */
 MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
-  mbi_symmetric *half = &plan->symmetric;
+  mbi_symmetric *s = &plan->symmetric;
   const double start = mbi_seconds();
   merbit_view host;
   merbit_status status;
   if (!mbi_view_is_triangle(&plan->given)) {
     return MERBIT_OK;
   }
-  half->view = plan->given;
-  half->signs = mbi_symmetry_signs_of(half->view.symmetry, plan->desc.operation);
-  half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  s->view = plan->given;
+  s->signs = mbi_symmetry_signs_of(s->view.symmetry, plan->desc.operation);
+  s->place_type = s->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
   if (plan->given.memory == MERBIT_MEMORY_DEVICE) {
     status = mbi_view_download(plan->context, &plan->given, &host);
     if (status == MERBIT_OK) {
@@ -190,12 +190,12 @@ MBI_INTERNAL merbit_status mbi_symmetric_make(merbit_plan *plan) {
     status = mbi_symmetric_take(plan, &plan->given);
   }
   MBI_TRY(status);
-  if (half->full.row_ptr != NULL) {
-    plan->given = plan->view = half->full;
+  if (s->full.row_ptr != NULL) {
+    plan->given = plan->view = s->full;
   }
   plan->desc.operation = MERBIT_OPERATION_N;
   plan->desc.unchecked = 1;
-  half->seconds = mbi_seconds() - start;
+  s->seconds = mbi_seconds() - start;
   return MERBIT_OK;
 }
 
@@ -206,14 +206,14 @@ MBI_INTERNAL void mbi_symmetric_destroy(merbit_plan *plan) {
 
 /* Expands new values of the triangle to the values of plan->symmetric.full. */
 MBI_INTERNAL merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values *fresh) {
-  const mbi_symmetric *half = &plan->symmetric;
-  if (half->places == NULL) {
+  const mbi_symmetric *s = &plan->symmetric;
+  if (s->places == NULL) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_new_values_download(plan, fresh));
-  mbi_expansion_values(plan->context, half->signs, fresh->values, half->places,
-                       half->place_type, &half->full);
-  fresh->values = half->full.values;
+  mbi_expansion_values(plan->context, s->signs, fresh->values, s->places, s->place_type,
+                       &s->full);
+  fresh->values = s->full.values;
   fresh->count = mbi_view_values(&plan->view);
   return MERBIT_OK;
 }

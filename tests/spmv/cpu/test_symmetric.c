@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "support/cpu.h"
 #include "support/effort.h"
-#include "support/halves.h"
+#include "support/symmetric.h"
 #include "support/squares.h"
 
 static const merbit_method methods[] = {MERBIT_METHOD_SYMMETRIC, MERBIT_METHOD_AUTO,
@@ -38,7 +38,7 @@ static int check(merbit_context *context, test_matrix *m, products_form form, in
   if (form.pattern) {
     all_ones(m);
   }
-  return halves_check(context, m, &form, (merbit_symmetry)symmetry, upper, spoil);
+  return symmetric_check(context, m, &form, (merbit_symmetry)symmetry, upper, spoil);
 }
 
 /* Every generated matrix in some forms, with NaN and Inf in x. */
@@ -159,14 +159,14 @@ static void repeatable(void **state) {
   products_form form = form_of(0, 0, 0);
   products_case c;
   test_matrix m;
-  halves h;
+  symmetric_case h;
   merbit_plan *plan[2];
   merbit_workspace *workspace;
   double beta = 0.5, *again;
   int i;
   (void)state;
   square_grid(90, 90, 8, 5, &m);
-  halves_make(&m, MERBIT_SYMMETRY_SYMMETRIC, 0, MERBIT_OPERATION_N, &h);
+  symmetric_make(&m, MERBIT_SYMMETRY_SYMMETRIC, 0, MERBIT_OPERATION_N, &h);
   products_case_make(context, &h.half, &form, &c);
   c.a.view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   again = (double *)test_allocate(h.half.rows, sizeof *again);
@@ -190,7 +190,7 @@ static void repeatable(void **state) {
   merbit_plan_destroy(plan[1]);
   free(again);
   products_case_free(&c);
-  halves_free(&h);
+  symmetric_free(&h);
   test_matrix_free(&m);
   merbit_context_destroy(context);
 }
@@ -340,7 +340,7 @@ static void memory_runs_out(void **state) {
     const products_form form = form_of(way & 4 ? 32 : 0, 0, 0);
     products_arrays a;
     test_matrix m;
-    halves h;
+    symmetric_case h;
     merbit_plan_desc desc;
     merbit_plan *plan = NULL;
     const long before = memory.live;
@@ -349,7 +349,7 @@ static void memory_runs_out(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.method = made_by[way & 3];
     square_grid(5, 7, 8, 5, &m);
-    halves_make(&m, MERBIT_SYMMETRY_SKEW, way >> 3 & 1, MERBIT_OPERATION_N, &h);
+    symmetric_make(&m, MERBIT_SYMMETRY_SKEW, way >> 3 & 1, MERBIT_OPERATION_N, &h);
     products_arrays_make(NULL, &h.half, &form, &a);
     a.view.symmetry = MERBIT_SYMMETRY_SKEW;
     for (nth = 1; status != MERBIT_OK; nth++) {
@@ -375,7 +375,7 @@ static void memory_runs_out(void **state) {
     merbit_plan_destroy(plan);
     assert_int_equal(memory.live, before);
     products_arrays_free(&a);
-    halves_free(&h);
+    symmetric_free(&h);
     test_matrix_free(&m);
     merbit_context_destroy(context);
     assert_int_equal(memory.live, 0);

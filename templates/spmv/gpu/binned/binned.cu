@@ -180,7 +180,7 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
   (void)row_id;
 #pragma unroll
   for (int i = 0; i < MBK_STEPS; i++) {
-    if (i < left) {
+    if ((mbk_u64)i < left) {
       product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);
     }
     row_number += ends >> i & 1;

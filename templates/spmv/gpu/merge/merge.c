@@ -231,7 +231,7 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 /* Returns the seconds of a product if there are more rows than nonzeros: it reads row_ptr,
  * where SCAN reads lists of rows and writes y in two kernels. Otherwise the path costs more
  * than they do. Values must be general. */
-static double mbi_merge_cost(const merbit_plan *plan) {
+static double mbi_merge_path_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return plan->device.nnz < plan->device.rows / 2 && plan->device.form == MBI_VALUES_GENERAL
              ? t.vectors + t.stream + t.gathers +
@@ -250,7 +250,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_pat
                                                             mbi_merge_describe,
                                                             NULL,
                                                             0,
-                                                            mbi_merge_cost,
+                                                            mbi_merge_path_cost,
                                                             0,
                                                             NULL,
                                                             "steps rounds"};

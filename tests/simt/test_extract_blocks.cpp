@@ -1,5 +1,5 @@
-// Blocks carved out of a CSR: counts, offsets, columns, masks and values to the byte as the CPU
-// makes them, rows that descend found, windows counted as the CPU counts them.
+// Blocks extracted from a CSR: counts, offsets, columns, masks and values to the byte as the
+// CPU makes them, rows that descend found, windows counted as the CPU counts them.
 #include "support/internal.h"
 
 #include "jit/device.cuh"
@@ -7,7 +7,7 @@
 #include "support/matrices.h"
 #include "support/stretched.h"
 
-struct carve_form {
+struct extract_form {
   const char *name;
   unsigned row_ptr_bytes, value_bytes, base;
   bool pattern;
@@ -17,8 +17,8 @@ struct carve_form {
 #define FORM(space, pattern)                                                                   \
   {                                                                                            \
 #space, sizeof(MBK_ROW_PTR), sizeof(MBK_VALUE), MBK_BASE, pattern,                         \
-        SIMT_KERNEL(space::mbk_extract_count), SIMT_KERNEL(space::mbk_extract_sums),               \
-        SIMT_KERNEL(space::mbk_extract_offsets), SIMT_KERNEL(space::mbk_extract_fill)              \
+        SIMT_KERNEL(space::mbk_extract_count), SIMT_KERNEL(space::mbk_extract_sums),           \
+        SIMT_KERNEL(space::mbk_extract_offsets), SIMT_KERNEL(space::mbk_extract_fill)          \
   }
 
 #define MBK_ROW_PTR mbk_i32
@@ -26,7 +26,7 @@ struct carve_form {
 #define MBK_BASE 0
 namespace f32_offsets32_base0 {
 #include "spmv/stages/extract_blocks.cu"
-static const carve_form form = FORM(f32_offsets32_base0, false);
+static const extract_form form = FORM(f32_offsets32_base0, false);
 } // namespace f32_offsets32_base0
 #include "simt/undefine.h"
 #define MBK_ROW_PTR mbk_i64
@@ -34,13 +34,13 @@ static const carve_form form = FORM(f32_offsets32_base0, false);
 #define MBK_BASE 1
 namespace f64_offsets64_base1 {
 #include "spmv/stages/extract_blocks.cu"
-static const carve_form form = FORM(f64_offsets64_base1, false);
-static const carve_form ones = FORM(f64_offsets64_base1, true);
+static const extract_form form = FORM(f64_offsets64_base1, false);
+static const extract_form ones = FORM(f64_offsets64_base1, true);
 } // namespace f64_offsets64_base1
 #include "simt/undefine.h"
 
-static const carve_form forms[] = {f32_offsets32_base0::form, f64_offsets64_base1::form,
-                                   f64_offsets64_base1::ones};
+static const extract_form forms[] = {f32_offsets32_base0::form, f64_offsets64_base1::form,
+                                     f64_offsets64_base1::ones};
 
 static const int shapes[][2] = {{1, 1},   {2, 2},  {3, 5},   {16, 1}, {1, 16},  {5, 5},
                                 {64, 64}, {33, 2}, {32, 32}, {13, 7}, {64, 1},  {1, 64},
@@ -50,8 +50,8 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 static merbit_context *host;
 
 // The CSR as a form takes it.
-struct carve_bed {
-  carve_bed(const carve_form &f, const test_matrix &m, int shape, uint64_t seed)
+struct extract_bed {
+  extract_bed(const extract_form &f, const test_matrix &m, int shape, uint64_t seed)
       : f(f), m(m), high(shapes[shape][0]), wide(shapes[shape][1]), seed(seed),
         row_ptr((size_t)m.rows + 1, f.row_ptr_bytes), col_ind((size_t)m.nnz, 4),
         values((size_t)m.nnz, f.value_bytes),
@@ -104,7 +104,7 @@ struct carve_bed {
              (mbk_u32)(block_ptr.width == 8), columns, masks, blocks);
   }
 
-  const carve_form &f;
+  const extract_form &f;
   const test_matrix &m;
   int high, wide;
   uint64_t seed;
@@ -140,7 +140,7 @@ static void sort_rows(test_matrix &m) {
   }
 }
 
-static void expect_bytes(const carve_bed &b, const simt_array &got, const void *expected,
+static void expect_bytes(const extract_bed &b, const simt_array &got, const void *expected,
                          const char *what) {
   const size_t bytes = got.count * got.width; // with none `expected` may be null
   if (bytes > 0 && memcmp(got.get(), expected, bytes) != 0) {
@@ -149,7 +149,7 @@ static void expect_bytes(const carve_bed &b, const simt_array &got, const void *
 }
 
 // Offsets of either width from the counts, columns, masks and values; then the values alone.
-static void check_blocks(const carve_bed &b, const mbi_bsr &bsr, const simt_array &counts,
+static void check_blocks(const extract_bed &b, const mbi_bsr &bsr, const simt_array &counts,
                          const simt_array &sums) {
   const size_t blocks = (size_t)bsr.view.nnz, entries = (size_t)(b.high * b.wide);
   const uint64_t chunks = b.block_rows / 1024 + 1;
@@ -175,8 +175,9 @@ static void check_blocks(const carve_bed &b, const mbi_bsr &bsr, const simt_arra
   }
 }
 
-static void check_sorted(const carve_form &f, const test_matrix &m, int shape, uint64_t seed) {
-  const carve_bed b(f, m, shape, seed);
+static void check_sorted(const extract_form &f, const test_matrix &m, int shape,
+                         uint64_t seed) {
+  const extract_bed b(f, m, shape, seed);
   const merbit_view view = b.view();
   const merbit_bsr_desc desc = {b.high, b.wide, MERBIT_BLOCK_ROW_MAJOR};
   const simt_array answer(4, 8), counts(b.block_rows, 4, 0xff),
@@ -195,8 +196,9 @@ static void check_sorted(const carve_form &f, const test_matrix &m, int shape, u
 }
 
 // Three windows, as mbi_blocks_count has them.
-static void check_windows(const carve_form &f, const test_matrix &m, int shape, uint64_t seed) {
-  const carve_bed b(f, m, shape, seed);
+static void check_windows(const extract_form &f, const test_matrix &m, int shape,
+                          uint64_t seed) {
+  const extract_bed b(f, m, shape, seed);
   const merbit_view view = b.view();
   const int64_t span = m.rows / 4, rows = mbi_block_count(m.rows / 3 + 1, b.high);
   const simt_array answer(4, 8);
@@ -218,8 +220,8 @@ static void check_windows(const carve_form &f, const test_matrix &m, int shape, 
   assert_int_equal(answer.load(2), entries);
 }
 
-static void check(const carve_form &f, test_matrix &m, int shape, uint64_t seed) {
-  const carve_bed b(f, m, shape, seed);
+static void check(const extract_form &f, test_matrix &m, int shape, uint64_t seed) {
+  const extract_bed b(f, m, shape, seed);
   const simt_array answer(4, 8);
   b.count(1, 0, b.block_rows, nullptr, nullptr, answer);
   assert_int_equal(answer.load(3) != 0, descends(m));
@@ -231,7 +233,7 @@ static void check(const carve_form &f, test_matrix &m, int shape, uint64_t seed)
 // In quick effort a form sees each matrix in one shape, and of those with blocks that are full,
 // or nearly, every other.
 static void test_form(void **state) {
-  const carve_form &f = *(const carve_form *)*state;
+  const extract_form &f = *(const extract_form *)*state;
   const int form = (int)(&f - forms), all = test_matrix_count() + stretched_count();
   for (int turn = 0; turn < test_effort(1, 4); turn++) {
     for (int index = 0; index < all; index++) {
@@ -253,7 +255,7 @@ static void test_form(void **state) {
 
 // Blocks of the very shapes, full or cut at the edges.
 static void test_full_blocks(void **) {
-  for (const carve_form &f : forms) {
+  for (const extract_form &f : forms) {
     for (int shape = 0; shape < SHAPES; shape++) {
       const int64_t high = shapes[shape][0], wide = shapes[shape][1];
       for (int64_t cut = 0; cut < 2; cut++) {
@@ -306,7 +308,7 @@ static void test_last_columns(void **) {
 
 // More chunks than a turn has, and offsets beyond 32 bits.
 static void test_many_blocks(void **) {
-  for (const carve_form &f : forms) {
+  for (const extract_form &f : forms) {
     for (const size_t chunks : {(size_t)1, (size_t)1023, (size_t)1024, (size_t)5000}) {
       const simt_array sums(chunks, 8), counts(2000, 4), block_ptr(2001, 8);
       uint64_t before = 0, random = 3;
@@ -347,14 +349,14 @@ int main() {
   if (merbit_context_create(&desc, &host, nullptr) != MERBIT_OK) {
     return 1;
   }
-  for (const carve_form &f : forms) {
+  for (const extract_form &f : forms) {
     tests.push_back({f.name, test_form, nullptr, nullptr, (void *)&f});
   }
   tests.push_back({"full blocks", test_full_blocks, nullptr, nullptr, nullptr});
   tests.push_back({"last columns", test_last_columns, nullptr, nullptr, nullptr});
   tests.push_back({"many blocks", test_many_blocks, nullptr, nullptr, nullptr});
-  const int failed =
-      _cmocka_run_group_tests("carve", tests.data(), tests.size(), nullptr, simt_runs_report);
+  const int failed = _cmocka_run_group_tests("extract_blocks", tests.data(), tests.size(),
+                                             nullptr, simt_runs_report);
   merbit_context_destroy(host);
   return failed;
 }

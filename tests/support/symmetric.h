@@ -1,20 +1,20 @@
 /* Products by plans of matrices given by one triangle, on either side, held to the
  * componentwise bound of the naive full matrix; with new values too. Include merbit.h and
  * cmocka.h first. */
-#ifndef TEST_SUPPORT_HALVES_H
-#define TEST_SUPPORT_HALVES_H
+#ifndef TEST_SUPPORT_SYMMETRIC_H
+#define TEST_SUPPORT_SYMMETRIC_H
 #include "support/products.h"
 
-typedef struct halves {
+typedef struct symmetric_case {
   test_matrix half, full; /* a triangle; op(A) */
   int64_t *places;        /* of the full one's entries in the triangle */
   int *negated;           /* and whether they are the negative of what stands there */
-} halves;
+} symmetric_case;
 
 /* Entries of any matrix, moved into one triangle of a square one: a CSR in the order in which
  * they came, with their duplicates. */
-static void halves_fold(const test_matrix *m, merbit_symmetry symmetry, int upper,
-                        test_matrix *half) {
+static void symmetric_fold(const test_matrix *m, merbit_symmetry symmetry, int upper,
+                           test_matrix *half) {
   const int64_t n = m->rows > m->cols ? m->rows : m->cols;
   int64_t *next = (int64_t *)test_allocate(n + 1, sizeof *next), row, k;
   int pass;
@@ -48,7 +48,8 @@ static void halves_fold(const test_matrix *m, merbit_symmetry symmetry, int uppe
   free(next);
 }
 
-static void halves_unfold(halves *h, merbit_symmetry symmetry, merbit_operation operation) {
+static void symmetric_unfold(symmetric_case *h, merbit_symmetry symmetry,
+                             merbit_operation operation) {
   const test_matrix *half = &h->half;
   const int skew = symmetry == MERBIT_SYMMETRY_SKEW;
   int64_t *next = (int64_t *)test_allocate(half->rows + 1, sizeof *next), row, k;
@@ -86,13 +87,14 @@ static void halves_unfold(halves *h, merbit_symmetry symmetry, merbit_operation 
   free(next);
 }
 
-TEST_UNUSED static void halves_make(const test_matrix *m, merbit_symmetry symmetry, int upper,
-                                    merbit_operation operation, halves *h) {
-  halves_fold(m, symmetry, upper, &h->half);
-  halves_unfold(h, symmetry, operation);
+TEST_UNUSED static void symmetric_make(const test_matrix *m, merbit_symmetry symmetry,
+                                       int upper, merbit_operation operation,
+                                       symmetric_case *h) {
+  symmetric_fold(m, symmetry, upper, &h->half);
+  symmetric_unfold(h, symmetry, operation);
 }
 
-TEST_UNUSED static void halves_free(halves *h) {
+TEST_UNUSED static void symmetric_free(symmetric_case *h) {
   test_matrix_free(&h->half);
   test_matrix_free(&h->full);
   free(h->places);
@@ -100,8 +102,8 @@ TEST_UNUSED static void halves_free(halves *h) {
 }
 
 /* A products_multiply; by way of the plan's order where it has one. */
-static void halves_spmv(void *user, const merbit_view *view, const void *alpha, const void *x,
-                        const void *beta, void *y) {
+static void symmetric_spmv(void *user, const merbit_view *view, const void *alpha,
+                           const void *x, const void *beta, void *y) {
   products_plan *p = (products_plan *)user;
   void *px, *py;
   if (p->form->plan.reordering == MERBIT_REORDERING_NONE) {
@@ -118,7 +120,8 @@ static void halves_spmv(void *user, const merbit_view *view, const void *alpha, 
   free(py);
 }
 
-static void halves_update(halves *h, products_case *c, products_plan *p, int device) {
+static void symmetric_update(symmetric_case *h, products_case *c, products_plan *p,
+                             int device) {
   void *values;
   const void *from;
   merbit_buffer *buffer = NULL;
@@ -143,16 +146,16 @@ static void halves_update(halves *h, products_case *c, products_plan *p, int dev
 
 /* Checks a matrix whose entries are folded into a triangle, in a form; `spoil` puts Inf and NaN
  * into x. Returns the number of products. */
-TEST_UNUSED static int halves_check(merbit_context *context, const test_matrix *m,
-                                    const products_form *form, merbit_symmetry symmetry,
-                                    int upper, uint64_t spoil) {
+TEST_UNUSED static int symmetric_check(merbit_context *context, const test_matrix *m,
+                                       const products_form *form, merbit_symmetry symmetry,
+                                       int upper, uint64_t spoil) {
   static const double alphas[] = {1, 0.5, 1, -1, 0, 0}, betas[] = {0, 0, 1, 0.5, 0, -1};
   const int device = form->device_arrays;
-  halves h;
+  symmetric_case h;
   products_case c;
   products_plan p;
   int i, round, products = 0;
-  halves_make(m, symmetry, upper, form->plan.operation, &h);
+  symmetric_make(m, symmetry, upper, form->plan.operation, &h);
   products_case_make(context, &h.full, form, &c);
   products_arrays_free(&c.a);
   products_arrays_make(context, &h.half, form, &c.a);
@@ -169,22 +172,22 @@ TEST_UNUSED static int halves_check(merbit_context *context, const test_matrix *
   products_done(context, merbit_buffer_create(context, p.y_bytes, &p.y), "y");
   for (round = 0; round < 2; round++) {
     for (i = 0; i < (form->few_scalars ? 3 : 6); i++) {
-      products_once(&c, alphas[i], betas[i], halves_spmv, &p);
+      products_once(&c, alphas[i], betas[i], symmetric_spmv, &p);
       products++;
     }
     if (form->pattern) {
       break;
     }
     if (round == 0) {
-      halves_update(&h, &c, &p, device);
+      symmetric_update(&h, &c, &p, device);
     }
   }
   merbit_plan_destroy(p.plan);
   merbit_buffer_destroy(p.x);
   merbit_buffer_destroy(p.y);
   products_case_free(&c);
-  halves_free(&h);
+  symmetric_free(&h);
   return products;
 }
 
-#endif /* TEST_SUPPORT_HALVES_H */
+#endif /* TEST_SUPPORT_SYMMETRIC_H */

@@ -129,5 +129,6 @@ int main() {
   for (const full_form &f : forms) {
     tests.push_back({f.name, test_form, nullptr, nullptr, (void *)&f});
   }
-  return _cmocka_run_group_tests("full", tests.data(), tests.size(), nullptr, simt_runs_report);
+  return _cmocka_run_group_tests("full_blocks", tests.data(), tests.size(), nullptr,
+                                 simt_runs_report);
 }

@@ -1,4 +1,4 @@
-/* New values of carved blocks after new values that failed at each driver call: every entry
+/* New values of extracted blocks after new values that failed at each driver call: every entry
  * comes twice, so that the values are more than the blocks hold. */
 #include "support/internal.h"
 

@@ -220,6 +220,6 @@ int main() {
   for (const arrays_form &f : forms) {
     tests.push_back({f.name, test_form, nullptr, nullptr, (void *)&f});
   }
-  return _cmocka_run_group_tests("arrays", tests.data(), tests.size(), nullptr,
+  return _cmocka_run_group_tests("device_csr", tests.data(), tests.size(), nullptr,
                                  simt_runs_report);
 }

@@ -284,7 +284,7 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  return csr_main("ranks", forms,
+  return csr_main("nonempty_rows", forms,
                   {cmocka_unit_test(test_very_long), cmocka_unit_test(test_many_blocks),
                    cmocka_unit_test(test_bins), cmocka_unit_test(test_sizes)},
                   check);

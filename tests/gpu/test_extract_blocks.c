@@ -264,7 +264,7 @@ static void what_is_refused(void **state) {
   products_form form;
   products_case c;
   merbit_plan plan;
-  mbi_extract carve;
+  mbi_extract extract;
   mbi_extract_tally tally;
   (void)state;
   make_blocks(20, 3, 2, 0, 0, &m);
@@ -282,14 +282,14 @@ static void what_is_refused(void **state) {
   products_case_free(&c);
   test_matrix_free(&m);
   memset(&plan, 0, sizeof plan); /* of more rows than there is memory for */
-  memset(&carve, 0, sizeof carve);
+  memset(&extract, 0, sizeof extract);
   plan.context = gpu;
   plan.type = MERBIT_F64;
   plan.extracted.csr.rows = (uint64_t)UINT32_MAX * 2;
-  carve.plan = &plan;
-  assert_int_equal(mbi_extract_all(&carve, &tally), MERBIT_TOO_LARGE);
+  extract.plan = &plan;
+  assert_int_equal(mbi_extract_all(&extract, &tally), MERBIT_TOO_LARGE);
   plan.desc.block_rows = plan.desc.block_cols = 2;
-  assert_int_equal(mbi_extract_all(&carve, &tally), MERBIT_TOO_LARGE);
+  assert_int_equal(mbi_extract_all(&extract, &tally), MERBIT_TOO_LARGE);
   assert_int_equal(merbit_last_error(gpu, line, sizeof line), MERBIT_TOO_LARGE);
   assert_non_null(strstr(line, "8589934590 rows are too many to make blocks of"));
 }

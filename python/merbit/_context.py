@@ -1,0 +1,111 @@
+"""Contexts: a GPU or the CPU. One per device is made when it is first needed."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from typing import Optional
+
+from . import _core, _nvrtc
+from ._errors import NoCompilerError, bad_argument
+
+SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class ContextInfo:
+    """Facts about a context: the fields of merbit_context_info."""
+
+    side: str  # "cpu" or "cuda"
+    device: str  # the GPU's name, or "CPU"
+    reason: str  # why "auto" took the CPU; else empty
+    nvrtc: str  # path of NVRTC; else empty
+    cache_dir: str  # directory of compiled kernels; empty: there is none
+    cache_off_reason: str
+    threads: int
+    compute_capability: int  # 90 for 9.0; 0 on the CPU
+    driver_version: int
+    nvrtc_version: int
+    cache_hits: int
+    cache_misses: int
+    cache_errors: int
+
+
+class Context:
+    """A GPU, or the CPU with some threads. Threads may share it.
+
+    side: "auto" (the GPU if driver, device and NVRTC are there, else the CPU), "cpu", or "cuda" (the GPU or an
+    exception). device: the CUDA ordinal. threads: CPU threads; 0: as many as the process may use. cache_dir: the
+    directory of compiled kernels; None: ~/.cache/merbit; "": no disk cache. nvrtc: path of libnvrtc; None: that of
+    NVIDIA's wheels, else of the CUDA toolkit. bind_threads: bind each CPU thread to one processor.
+    """
+
+    __slots__ = ("_core", "__weakref__")
+
+    def __init__(
+        self,
+        side: str = "auto",
+        *,
+        device: int = 0,
+        threads: int = 0,
+        cache_dir: Optional[str] = None,
+        nvrtc: Optional[str] = None,
+        bind_threads: bool = False,
+    ) -> None:
+        if side not in SIDES:
+            raise bad_argument(f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
+        self._core = _open(SIDES[side], device, threads, cache_dir, nvrtc, bind_threads)
+
+    @property
+    def info(self) -> ContextInfo:
+        return ContextInfo(**self._core.info())
+
+    @property
+    def device(self) -> Optional[int]:
+        """The CUDA ordinal, or None if this context computes on the CPU."""
+        return self._core.device
+
+    def __repr__(self) -> str:
+        info = self.info
+        return (
+            f"<merbit.Context on {info.device}>"
+            if info.side == "cuda"
+            else f"<merbit.Context on the CPU, {info.threads} threads>"
+        )
+
+
+def _open(
+    side: int, device: int, threads: int, cache_dir: Optional[str], nvrtc: Optional[str], bind_threads: bool
+) -> _core.Context:
+    """Opens a context, by the first NVRTC that works: those of wheels, then those that the library finds."""
+    paths: list[Optional[str]] = [nvrtc]
+    if nvrtc is None and side != SIDES["cpu"]:
+        paths = [*_nvrtc.candidates(), None]
+    for path in paths[:-1]:
+        try:
+            context = _core.Context(side, device, threads, cache_dir, path, bind_threads)
+        except NoCompilerError:
+            continue
+        if context.device is not None:
+            return context
+    return _core.Context(side, device, threads, cache_dir, paths[-1], bind_threads)
+
+
+_contexts: dict[Optional[int], Context] = {}  # by CUDA ordinal; None: for arrays in host memory
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=_contexts.clear)  # a child cannot use the GPU by its parent's contexts
+
+
+def default_context(device: Optional[int]) -> Context:
+    """The shared context for matrices in host memory (None), or in the memory of a GPU."""
+    with _lock:
+        if device not in _contexts:
+            first = _contexts.get(None)
+            if device is None and 0 in _contexts:
+                _contexts[None] = _contexts[0]
+            elif device is not None and first is not None and first.device == device:
+                _contexts[device] = first
+            else:
+                _contexts[device] = Context() if device is None else Context("cuda", device=device)
+        return _contexts[device]

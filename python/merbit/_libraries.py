@@ -1,0 +1,221 @@
+"""What merbit asks of the libraries whose arrays it uses: NumPy, CuPy and PyTorch. None but NumPy is imported here."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+from typing import Any, Callable, ContextManager, Optional
+
+import numpy
+
+from . import _core
+from ._errors import bad_type
+
+HOST = -1  # the device number of host memory
+NAMES = ["", "float64", "float32", "float16", "bfloat16", "complex64", "complex128"]  # by merbit_type
+TYPES = {name: number for number, name in enumerate(NAMES) if name}
+F64, F32, F16, BF16, C64, C128 = range(1, 7)
+COMPLEX = (C64, C128)
+
+
+class Library:
+    """NumPy. The others replace what differs."""
+
+    name = "NumPy"
+
+    def array_type(self) -> type:
+        return numpy.ndarray
+
+    def empty(self, shape: tuple[int, ...], kind: int, device: int, column_major: bool = False) -> Any:
+        return numpy.empty(shape, NAMES[kind], order="F" if column_major else "C")
+
+    def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
+        """A callable that makes arrays of one dimension, as quickly as can be."""
+        empty, dtype = numpy.empty, numpy.dtype(NAMES[kind])
+        return lambda: empty(length, dtype)
+
+    def doubles(self, numbers: Any, device: int) -> Any:
+        """An array of float64 with these numbers."""
+        return numpy.array(numbers, numpy.float64)
+
+    def plain(self, array: Any) -> Any:
+        """The array without what only its library understands (gradients, pending conjugates)."""
+        return array
+
+    def copy(self, array: Any) -> Any:
+        return array.copy()
+
+    def adjacent(self, array: Any) -> Any:
+        """The array itself if its elements are adjacent, else a copy."""
+        return numpy.ascontiguousarray(array)
+
+    def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
+        """A callable that returns the address of the caller's current stream; None for host memory."""
+        return None
+
+    def synchronize(self, device: int) -> None:
+        """Waits for all work of the GPU."""
+
+    def wait(self, device: int) -> None:
+        """Waits for the caller's current stream."""
+
+    def borrowed(self, address: int, length: int, kind: int, device: int) -> Any:
+        """An array over memory that belongs to merbit."""
+        size = numpy.dtype(NAMES[kind]).itemsize
+        return numpy.frombuffer(memoryview((ctypes.c_char * (length * size)).from_address(address)), NAMES[kind])
+
+    def in_stream(self, stream: int, device: int) -> ContextManager[Any]:
+        """Makes `stream` the current one."""
+        return contextlib.nullcontext()
+
+
+class _DeviceMemory:
+    """GPU memory of merbit's, for libraries that take __cuda_array_interface__."""
+
+    def __init__(self, address: int, length: int, kind: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (length,),
+            "typestr": numpy.dtype(NAMES[kind]).str,
+            "data": (address, False),
+            "version": 3,
+            "strides": None,
+        }
+
+
+class CuPy(Library):
+    name = "CuPy"
+
+    def __init__(self) -> None:
+        self.cupy: Any = sys.modules["cupy"]
+        _core.register_exporter(self.cupy.ndarray, lambda array: array.__dlpack__(stream=-1))
+
+    def array_type(self) -> type:
+        return self.cupy.ndarray
+
+    def empty(self, shape: tuple[int, ...], kind: int, device: int, column_major: bool = False) -> Any:
+        with self.cupy.cuda.Device(device):
+            return self.cupy.empty(shape, NAMES[kind], order="F" if column_major else "C")
+
+    def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
+        empty, dtype, current = self.cupy.empty, numpy.dtype(NAMES[kind]), self.cupy.cuda.runtime.getDevice
+
+        def make() -> Any:
+            return empty(length, dtype) if current() == device else self.empty((length,), kind, device)
+
+        return make
+
+    def doubles(self, numbers: Any, device: int) -> Any:
+        with self.cupy.cuda.Device(device):
+            return self.cupy.array(numbers, "float64")
+
+    def adjacent(self, array: Any) -> Any:
+        return self.cupy.ascontiguousarray(array)
+
+    def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
+        current = self.cupy.cuda.get_current_stream
+        return lambda: current().ptr
+
+    def synchronize(self, device: int) -> None:
+        self.cupy.cuda.Device(device).synchronize()
+
+    def wait(self, device: int) -> None:
+        self.cupy.cuda.get_current_stream().synchronize()
+
+    def borrowed(self, address: int, length: int, kind: int, device: int) -> Any:
+        return self.cupy.asarray(_DeviceMemory(address, length, kind))
+
+    def in_stream(self, stream: int, device: int) -> ContextManager[Any]:
+        return self.cupy.cuda.ExternalStream(stream, device)
+
+
+class Torch(Library):
+    name = "PyTorch"
+
+    def __init__(self) -> None:
+        self.torch: Any = sys.modules["torch"]
+        to_dlpack = self.torch.utils.dlpack.to_dlpack
+
+        def export(tensor: Any) -> Any:
+            if tensor.requires_grad or tensor.is_conj() or tensor.is_neg():
+                raise BufferError("it requires a gradient, or its conjugate is pending: pass x.detach().resolve_conj()")
+            return to_dlpack(tensor)
+
+        _core.register_exporter(self.torch.Tensor, export)
+
+    def array_type(self) -> type:
+        return self.torch.Tensor
+
+    def place(self, device: int) -> Any:
+        return self.torch.device("cpu") if device == HOST else self.torch.device("cuda", device)
+
+    def empty(self, shape: tuple[int, ...], kind: int, device: int, column_major: bool = False) -> Any:
+        shape = shape[::-1] if column_major else shape
+        array = self.torch.empty(shape, dtype=getattr(self.torch, NAMES[kind]), device=self.place(device))
+        return array.T if column_major else array
+
+    def maker(self, length: int, kind: int, device: int) -> Callable[[], Any]:
+        empty, dtype, place = self.torch.empty, getattr(self.torch, NAMES[kind]), self.place(device)
+        return lambda: empty(length, dtype=dtype, device=place)
+
+    def doubles(self, numbers: Any, device: int) -> Any:
+        return self.torch.tensor(numbers, dtype=self.torch.float64, device=self.place(device))
+
+    def plain(self, array: Any) -> Any:
+        if array.layout != self.torch.strided:
+            raise bad_type("a sparse tensor stands where a dense one is needed: x, out, b or an array of a matrix")
+        array = array.detach()
+        return array.resolve_conj().resolve_neg().as_subclass(self.torch.Tensor)
+
+    def copy(self, array: Any) -> Any:
+        return array.clone()
+
+    def adjacent(self, array: Any) -> Any:
+        return array.contiguous()
+
+    def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
+        if device == HOST:
+            return None
+        current = self.torch.cuda.current_stream
+        return lambda: current(device).cuda_stream
+
+    def synchronize(self, device: int) -> None:
+        if device != HOST:
+            self.torch.cuda.synchronize(device)
+
+    def wait(self, device: int) -> None:
+        if device != HOST:
+            self.torch.cuda.current_stream(device).synchronize()
+
+    def borrowed(self, address: int, length: int, kind: int, device: int) -> Any:
+        if device == HOST:
+            return self.torch.from_numpy(super().borrowed(address, length, kind, device))
+        return self.torch.as_tensor(_DeviceMemory(address, length, kind), device=self.place(device))
+
+    def in_stream(self, stream: int, device: int) -> ContextManager[Any]:
+        if device == HOST:
+            return contextlib.nullcontext()
+        return self.torch.cuda.stream(self.torch.cuda.ExternalStream(stream, device=device))
+
+
+NUMPY = Library()
+_others: dict[str, Library] = {}
+
+
+def _other(name: str, kind: type[Library]) -> Optional[Library]:
+    """The library of this name if the program has imported it."""
+    if name not in _others:
+        if name not in sys.modules:
+            return None
+        _others[name] = kind()
+    return _others[name]
+
+
+def library_of(array: Any) -> Optional[Library]:
+    """The library of an array; None for all but NumPy, CuPy and PyTorch."""
+    if isinstance(array, numpy.ndarray):
+        return NUMPY
+    for library in (_other("torch", Torch), _other("cupy", CuPy)):
+        if library is not None and isinstance(array, library.array_type()):
+            return library
+    return None

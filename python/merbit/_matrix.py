@@ -1,0 +1,602 @@
+"""Matrix: products y = A x, with NumPy, CuPy and PyTorch arrays in place."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import sys
+import threading
+from typing import Any, Iterator, Optional, Sequence, Union
+
+import numpy
+
+from . import _core
+from ._context import Context, default_context
+from ._errors import bad_argument, bad_type, not_supported
+from ._libraries import BF16, COMPLEX, F16, F32, F64, HOST, NAMES, NUMPY, Library, library_of
+from ._sources import FORMS, Parts, parts_of
+
+METHODS = {
+    "auto": 0,
+    "reference": 1,
+    "merge": 2,
+    "merbit": 3,
+    "scan": 4,
+    "rows": 5,
+    "sliced": 6,
+    "binned": 7,
+    "bsr": 8,
+    "cb": 9,
+    "hubs": 10,
+    "sorted": 11,
+    "symmetric": 13,
+}
+SEMIRINGS = {"plus_times": 0, "min_plus": 1, "max_times": 2, "or_and": 3, "custom": 4}
+OPERATIONS = {"N": 0, "T": 1, "H": 2}
+ROW_MAJOR, COLUMN_MAJOR = 1, 0
+MOST_VECTORS = 64  # of one product
+KEPT_PLANS = 8  # for several vectors: one for each number of them
+
+CFunction: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the class of all ctypes functions
+Function = Union[None, int, Any]  # an address, a ctypes function, or what has .address (Numba's cfunc)
+
+
+def address_of(function: Function) -> int:
+    """The address of a C function; 0 for None."""
+    if function is None:
+        return 0
+    if isinstance(function, int):
+        return function
+    if isinstance(getattr(function, "address", None), int):
+        return function.address
+    if isinstance(function, CFunction):
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+    raise bad_type(f"{function!r} is no C function; merbit takes an address, a ctypes function or a Numba cfunc")
+
+
+@dataclasses.dataclass(frozen=True)
+class Operators:
+    """Operators of your own for semiring="custom": expressions in a, b and x for the GPU, C functions for the CPU.
+
+    add must be associative and commutative, and add(zero, b) must be b. A function of the CPU is
+    `double f(void *, double, double)`, with float for matrices of float32.
+    """
+
+    zero: float
+    add: Optional[str] = None  # for example "min(a, b)"
+    multiply: Optional[str] = None  # for example "a + x"
+    add_function: Function = None
+    multiply_function: Function = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanInfo:
+    """Facts about a matrix prepared for products: fields of merbit_plan_info."""
+
+    side: str  # "cpu" or "cuda"
+    method: str  # for example "merge"
+    sigma: int
+    omega: int
+    block_threads: int
+    descriptor_bits: int
+    tiles: int
+    bytes_per_product: int
+    device_bytes: int
+    cubin_from_cache: bool
+    plan_seconds: float
+    compile_seconds: float
+    load_seconds: float
+    transpose_seconds: float
+    reorder_seconds: float
+    expand_seconds: float
+    bandwidth_before: int
+    bandwidth: int
+    vectors: int
+
+
+class Source:
+    """What a matrix and its transposes share: arrays, plans and solvers."""
+
+    def __init__(self, parts: Parts, context: Optional[Context], options: dict[str, Any]) -> None:
+        self.parts, self.options = parts, options
+        self.view = parts.view(parts.values)
+        self.context = context or default_context(None if self.view.device == HOST else max(self.view.device, 0))
+        self.value_type = self.view.value_type or F64
+        self.vector_type = F32 if self.value_type in (F16, BF16) else self.value_type
+        self.plans: dict[Any, _core.Plan] = {}
+        self.recent: Optional[_core.Plan] = None
+        self.products: dict[str, dict[type, Any]] = {operation: {} for operation in OPERATIONS}
+        self.solver: Optional[tuple[Any, threading.Lock, _core.Solver]] = None
+        self.libraries: set[Library] = set()  # those whose GPU arrays have been multiplied
+        self.lock = threading.RLock()
+
+    def plan(
+        self,
+        operation: str,
+        vector_type: int,
+        host: bool,
+        vectors: int = 1,
+        order: int = 0,
+        epilogue: Optional[tuple[Any, ...]] = None,
+        keep: Any = None,
+    ) -> _core.Plan:
+        """The plan for such vectors, which is made when it is first needed."""
+        key = (operation, vector_type, host, vectors, order, epilogue)
+        with self.lock:
+            plan = self.plans.pop(key, None)
+            if plan is None:
+                plan = _core.Plan(
+                    self.context._core,
+                    self.view,
+                    OPERATIONS[operation],
+                    vector_type=vector_type,
+                    host_vectors=host,
+                    vectors=vectors,
+                    vector_order=order,
+                    epilogue=epilogue,
+                    keep=(keep, self.options["operators"]),
+                    **{**self.options, "operators": self.operators()},
+                )
+                several = [k for k in self.plans if k[3] > 1]
+                if vectors > 1 and len(several) >= KEPT_PLANS:
+                    del self.plans[several[0]]  # the one that was used longest ago
+            self.plans[key] = plan
+            self.recent = plan
+            return plan
+
+    def operators(self) -> Optional[tuple[Any, ...]]:
+        given: Optional[Operators] = self.options["operators"]
+        if given is None:
+            return None
+        return (
+            given.add,
+            given.multiply,
+            given.zero,
+            address_of(given.add_function),
+            address_of(given.multiply_function),
+        )
+
+    def takes_several(self, vector_type: int) -> bool:
+        """Whether one product multiplies several vectors."""
+        plain = self.options["semiring"] == SEMIRINGS["plus_times"] and self.options["method"] == METHODS["auto"]
+        return plain and vector_type == self.value_type and vector_type not in COMPLEX
+
+    def home_plan(self) -> _core.Plan:
+        """The plan used last, or that for vectors beside the matrix's arrays."""
+        return self.recent or self.plan("N", self.vector_type, self.view.device == HOST)
+
+    def update(self, values: Any) -> None:
+        library = library_of(values)
+        if self.parts.values is None:
+            raise bad_argument("the matrix is a pattern: it has no values to replace")
+        with self.lock:
+            if library is not None:
+                values = library.copy(values)
+            elif _core.inspect(values, "values")[1] == HOST:
+                values = numpy.array(values)
+            view = self.parts.view(values)
+            if view.value_type != self.view.value_type:
+                raise bad_type(
+                    f"the new values have type {NAMES[view.value_type]}, the matrix {NAMES[self.view.value_type]}"
+                )
+            for other in self.libraries:
+                other.synchronize(self.context.device or 0)
+            try:
+                if self.solver is not None:
+                    self.solver[2].update(view)
+                for plan in self.plans.values():
+                    plan.update(view)
+            except BaseException:
+                # Some plans may have the new values: they are made again, with the old ones.
+                self.forget()
+                raise
+            self.view = view
+
+    def forget(self) -> None:
+        self.solver = self.recent = None
+        self.plans.clear()
+        for products in self.products.values():
+            products.clear()
+
+
+class Operand:
+    """An array as merbit sees it."""
+
+    def __init__(self, array: Any) -> None:
+        self.library = library_of(array)
+        self.array = array if self.library is None else self.library.plain(array)
+        self.kind, self.device, self.shape, self.strides = _core.inspect(self.array, "x")
+        self.vectors = self.shape[1] if len(self.shape) == 2 else 1
+        if self.library is None and self.device == HOST:
+            self.library, self.array = NUMPY, numpy.asarray(array)
+
+
+class Matrix:
+    """A sparse matrix for many products; make one with merbit.csr. Threads may share it.
+
+    SciPy and CuPy take it wherever they take a LinearOperator.
+    """
+
+    __slots__ = ("_source", "_operation", "_products", "__weakref__")
+    __array_ufunc__ = None  # x @ A is ours, not NumPy's
+    ndim = 2
+
+    def __init__(self, source: Source, operation: str = "N") -> None:
+        self._source = source
+        self._operation = operation
+        self._products = source.products[operation]
+
+    # ---- Facts ----
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, cols = self._source.parts.shape
+        return (rows, cols) if self._operation == "N" else (cols, rows)
+
+    @property
+    def dtype(self) -> numpy.dtype:
+        """The type of x and y. A float32 matrix multiplies float64 vectors as well."""
+        return numpy.dtype(NAMES[self._source.vector_type])
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored entries; of one triangle where only that is stored."""
+        rows, cols = self._source.parts.block
+        return self._source.view.nnz * (rows * cols or 1)
+
+    @property
+    def context(self) -> Context:
+        return self._source.context
+
+    def describe(self) -> str:
+        """One line that says how the matrix is multiplied, and why."""
+        return self._source.home_plan().describe()
+
+    @property
+    def info(self) -> PlanInfo:
+        """What describe says, in numbers."""
+        plan = self._source.home_plan()
+        return PlanInfo(**{**plan.info(), "method": plan.describe().split()[0]})
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        where = "the CPU" if self.context.device is None else f"CUDA device {self.context.device}"
+        name = NAMES[self._source.value_type]
+        return f"<merbit.Matrix of {rows} x {cols} with {self.nnz} entries of {name}, on {where}>"
+
+    # ---- Products ----
+
+    def __matmul__(self, x: Any) -> Any:
+        product = self._products.get(type(x))
+        if product is not None:
+            y = product(x)
+            if y is not None:
+                return y
+        if isinstance(x, Matrix):
+            return NotImplemented
+        return self.multiply(x)
+
+    def __rmatmul__(self, x: Any) -> Any:
+        if getattr(x, "ndim", 1) == 1:
+            return self.T @ x
+        return (self.T @ x.T).T
+
+    def multiply(
+        self, x: Any, out: Any = None, *, alpha: Any = None, beta: Any = None, stream: Optional[int] = None
+    ) -> Any:
+        """Computes alpha A x + beta out, into `out` if it is given, else into a new array of x's library.
+
+        x is one vector of shape (columns,), or several of shape (columns, k), row by row or column by column. alpha
+        None is 1, beta None is 0. stream: the address of a CUDA stream; None: the current one of x's library, or the
+        one that x names in __cuda_array_interface__. On a GPU the call returns when the product is enqueued, if x is
+        there too.
+        """
+        if _wants_gradient(x):
+            if out is not None or alpha is not None or beta is not None:
+                raise bad_argument(
+                    "x requires a gradient, which A @ x records, but not a product with out, alpha or beta"
+                )
+            return _differentiable(self, x)
+        operand = Operand(x)
+        vector_type = self._check(operand)
+        place = HOST if operand.device == HOST else self.context.device or 0
+        column_major = operand.vectors > 1 and operand.strides[1] != numpy.dtype(operand.kind).itemsize
+        y = self._result(operand, out, beta, vector_type, place, column_major)
+        getter = operand.library.stream_getter(place) if operand.library is not None else None
+        if stream is None and getter is not None:
+            stream = getter()
+        for xs, ys, count in self._shares(operand, y, vector_type, column_major):
+            order = ROW_MAJOR if count > 1 and not column_major else COLUMN_MAJOR
+            plan = self._source.plan(self._operation, vector_type, operand.device == HOST, count, order)
+            plan.multiply(xs, ys, self._scalar(alpha), self._scalar(beta), stream)
+        if len(operand.shape) == 1 and operand.library is not None and type(x) is operand.library.array_type():
+            make = operand.library.maker(self.shape[0], vector_type, place)
+            self._products[type(x)] = _core.Product(plan, make, getter)
+        return y if out is None else out
+
+    def _check(self, x: Operand) -> int:
+        """Refuses an x of the wrong shape, type or place. Returns the merbit_type of the product's vectors."""
+        source, cols = self._source, self.shape[1]
+        if len(x.shape) not in (1, 2) or x.shape[0] != cols:
+            raise bad_argument(
+                f"x has shape {x.shape}; the matrix has {cols} columns, so x must have shape ({cols},) or ({cols}, k)"
+            )
+        vector_type = F64 if source.value_type == F32 and x.kind == "float64" else source.vector_type
+        if x.kind != NAMES[vector_type]:
+            raise bad_type(
+                f"x has type {x.kind}; this matrix multiplies vectors of {NAMES[vector_type]}: convert x with astype "
+                "(PyTorch: x.to)"
+            )
+        if x.device != HOST:
+            self._check_device(x.device)
+            if x.library is not None:
+                source.libraries.add(x.library)
+        return vector_type
+
+    def _result(self, x: Operand, out: Any, beta: Any, vector_type: int, place: int, column_major: bool) -> Any:
+        """The array to write: a new one, or `out` without what only its library understands."""
+        if out is None:
+            if beta is not None:
+                raise bad_argument("beta needs out, the array that it multiplies")
+            if x.library is None:
+                name = type(x.array).__name__
+                raise bad_argument(f"merbit cannot make arrays of {name}; give the result too: A.multiply(x, out=y)")
+            return x.library.empty((self.shape[0], *x.shape[1:]), vector_type, place, column_major)
+        if _wants_gradient(out):
+            raise bad_argument("out requires a gradient; give out.detach()")
+        library = library_of(out)
+        return out if library is None else library.plain(out)
+
+    def _shares(self, x: Operand, y: Any, vector_type: int, column_major: bool) -> Iterator[tuple[Any, Any, int]]:
+        """Cuts x and y into what one product takes: (part of x, part of y, number of vectors)."""
+        most = MOST_VECTORS if self._source.takes_several(vector_type) else 1
+        parts = -(-x.vectors // most)
+        if parts == 1:
+            yield x.array, y, x.vectors
+        elif most > 1:
+            for part in range(parts):  # of nearly equal sizes: a single column of a row-major array has gaps
+                columns = slice(x.vectors * part // parts, x.vectors * (part + 1) // parts)
+                yield x.array[:, columns], y[:, columns], columns.stop - columns.start
+        else:
+            for column in range(parts):
+                part = _adjacent(y[:, column])
+                yield _adjacent(x.array[:, column]), part, 1
+                if not column_major:
+                    y[:, column] = part
+
+    def _check_device(self, device: int) -> None:
+        if self.context.device is None:
+            raise bad_argument(
+                "x is in GPU memory, and this matrix computes on the CPU: "
+                f"{self.context.info.reason or 'its context asks for it'}"
+            )
+        if device >= 0 and device != self.context.device:
+            raise bad_argument(f"x is on CUDA device {device}, the matrix on device {self.context.device}")
+
+    def _scalar(self, number: Any) -> Any:
+        if number is None:
+            return None
+        try:
+            return complex(number) if self._source.vector_type in COMPLEX else float(number)
+        except (TypeError, ValueError):
+            raise bad_type(f"alpha and beta must be numbers of type {self.dtype}; one is {number!r}") from None
+
+    # ---- Transposes and the protocol of a LinearOperator ----
+
+    @property
+    def T(self) -> Matrix:
+        """The transpose, which shares the arrays. Its first product prepares it."""
+        if self._operation == "H":
+            raise not_supported(
+                "A.H.T is the conjugate of A, which merbit does not multiply; use (A @ x.conj()).conj()"
+            )
+        return Matrix(self._source, "T" if self._operation == "N" else "N")
+
+    @property
+    def H(self) -> Matrix:
+        """The conjugate transpose."""
+        if self._source.vector_type not in COMPLEX:
+            return self.T
+        if self._operation == "T":
+            raise not_supported(
+                "A.T.H is the conjugate of A, which merbit does not multiply; use (A @ x.conj()).conj()"
+            )
+        return Matrix(self._source, "H" if self._operation == "N" else "N")
+
+    def transpose(self) -> Matrix:
+        return self.T
+
+    def adjoint(self) -> Matrix:
+        return self.H
+
+    def matvec(self, x: Any) -> Any:
+        """A @ x, which copies x first if its elements are not adjacent: solvers pass columns of arrays."""
+        return self @ _adjacent(x)
+
+    def rmatvec(self, x: Any) -> Any:
+        return self.H @ _adjacent(x)
+
+    def matmat(self, x: Any) -> Any:
+        return self @ x
+
+    def rmatmat(self, x: Any) -> Any:
+        return self.H @ x
+
+    def dot(self, x: Any) -> Any:
+        return self @ x
+
+    # ---- New values, epilogues ----
+
+    def update(self, values: Any) -> None:
+        """Takes new values for the same structure: as many, in the order and the type of the matrix's own. They are
+        copied. If this fails, the matrix keeps its old values. No other thread may be multiplying."""
+        self._source.update(values)
+
+    def epilogue(
+        self,
+        result: Optional[str] = None,
+        sums: Union[str, Sequence[str]] = (),
+        *,
+        vectors: int = 0,
+        scalars: int = 0,
+        function: Function = None,
+    ) -> Epilogue:
+        """A product that applies an expression to each row of A x, and adds up to two sums over all rows.
+
+        result: y in ax, row, v0, ..., s0, ...; None: ax. sums: expressions in the same names and y. EPILOGUES and
+        EXPRESSIONS in merbit.h have the rules. On the CPU all but the expressions of solvers and PageRank need
+        `function`, a C function merbit_epilogue_rows.
+        """
+        return Epilogue(self, result, (sums,) if isinstance(sums, str) else tuple(sums), vectors, scalars, function)
+
+
+class Epilogue:
+    """A product with an epilogue: y, sums = E(x, v0, v1, ..., scalars=(s0, ...))."""
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        result: Optional[str],
+        sums: tuple[str, ...],
+        vectors: int,
+        scalars: int,
+        function: Function,
+    ) -> None:
+        if len(sums) > 2:
+            raise bad_argument(f"{len(sums)} sums; an epilogue has at most 2")
+        self._matrix, self._sums, self._vectors, self._scalars = matrix, len(sums), vectors, scalars
+        self._function = function
+        first, second = (*sums, None, None)[:2]
+        self._epilogue = (result, first, second, vectors, scalars, address_of(function))
+        self._plan()  # which checks the expressions
+
+    def _plan(self) -> _core.Plan:
+        source = self._matrix._source
+        return source.plan(
+            self._matrix._operation, source.vector_type, False, epilogue=self._epilogue, keep=self._function
+        )
+
+    def __call__(self, x: Any, *vectors: Any, scalars: Sequence[float] = (), out: Any = None) -> tuple[Any, Any]:
+        """Returns y and an array of the sums, both of x's library and where the matrix computes."""
+        library = library_of(x)
+        if library is None:
+            raise bad_type(f"x is of type {type(x).__name__}; an epilogue takes arrays of NumPy, CuPy and PyTorch")
+        if len(scalars) != self._scalars or len(vectors) != self._vectors:
+            raise bad_argument(
+                f"{len(vectors)} vectors and {len(scalars)} scalars; this epilogue "
+                f"takes {self._vectors} and {self._scalars}"
+            )
+        matrix, source = self._matrix, self._matrix._source
+        x = library.plain(x)
+        _, device, _, _ = _core.inspect(x, "x")
+        if device != HOST:
+            matrix._check_device(device)
+            source.libraries.add(library)
+        if out is None:
+            out = library.empty((matrix.shape[0],), source.vector_type, device)
+        sums = library.doubles([0.0, 0.0], device)
+        numbers = library.doubles([float(s) for s in scalars], device) if scalars else None
+        getter = library.stream_getter(device)
+        self._plan().epilogue(
+            x,
+            out,
+            tuple(library.plain(v) if library_of(v) is library else v for v in vectors),
+            numbers,
+            sums,
+            getter() if getter is not None else None,
+        )
+        return out, sums[: self._sums]
+
+
+def csr(
+    matrix: Any,
+    shape: Optional[tuple[int, int]] = None,
+    *,
+    dtype: Optional[str] = None,
+    base: int = 0,
+    symmetry: Optional[str] = None,
+    semiring: str = "plus_times",
+    operators: Optional[Operators] = None,
+    method: str = "auto",
+    expected_calls: int = 0,
+    changing_values: bool = False,
+    deterministic: bool = False,
+    context: Optional[Context] = None,
+) -> Matrix:
+    """Prepares a sparse matrix for many products.
+
+    matrix: a SciPy, CuPy or PyTorch sparse matrix in CSR, COO or BSR; or the arrays (values, col_ind, row_ptr) of a
+    CSR (of a BSR if values has three dimensions), or (values, (row_ind, col_ind)) of a COO, with their shape. CSC is
+    converted. Values are float64, float32, float16, bfloat16, complex64 or complex128; None is a pattern of ones of
+    type `dtype`. Indices are int32 or int64. The arrays are borrowed, not copied: they stay alive with the matrix, and
+    must not change; A.update gives new values.
+
+    base: the first index, 0 or 1. symmetry: "symmetric", "skew" or "hermitian" if the arrays have one triangle.
+    semiring: "plus_times", "min_plus", "max_times", "or_and", or "custom" with `operators`. method: "auto" or one of
+    merbit_method. expected_calls: the number of products to come, 100 if 0. changing_values: update will come often.
+    deterministic: equal bits in every run. context: where to compute; None: where the arrays are, and for arrays in
+    host memory on the GPU, else the CPU.
+    """
+    if isinstance(matrix, Matrix):
+        raise bad_type(f"the matrix is a merbit.Matrix already; csr takes {FORMS}")
+    for name, value, known in (("semiring", semiring, SEMIRINGS), ("method", method, METHODS)):
+        if value not in known:
+            raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
+    parts = parts_of(matrix, shape, dtype, base, symmetry)
+    options = {
+        "semiring": SEMIRINGS[semiring],
+        "operators": operators,
+        "method": METHODS[method],
+        "expected_calls": expected_calls,
+        "changing_values": changing_values,
+        "deterministic": deterministic,
+    }
+    source = Source(parts, context, options)
+    if source.view.device == HOST and source.context.device is not None:
+        source.view.check(source.context._core)  # the first product decides where vectors are
+    else:
+        source.home_plan()
+    return Matrix(source)
+
+
+def _adjacent(x: Any) -> Any:
+    library = library_of(x)
+    return x if library is None else library.adjacent(x)
+
+
+def _wants_gradient(array: Any) -> bool:
+    """Whether PyTorch is to record what is done with the array."""
+    torch = sys.modules.get("torch")
+    return torch is not None and getattr(array, "requires_grad", False) and torch.is_grad_enabled()
+
+
+_function: Any = None  # the class that _differentiable makes when it is first needed
+
+
+def _differentiable(matrix: Matrix, x: Any) -> Any:
+    """A @ x for torch.autograd: the gradient of x is the conjugate transpose times that of y."""
+    global _function
+    if matrix._source.options["semiring"] != SEMIRINGS["plus_times"]:
+        raise not_supported("x requires a gradient, which products over plus_times alone have; pass x.detach()")
+    if _function is None:
+        torch: Any = sys.modules["torch"]
+
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, matrix: Matrix, x: Any) -> Any:
+                ctx.matrix = matrix
+                return matrix.multiply(x.detach())
+
+            @staticmethod
+            def backward(ctx: Any, *gradients: Any) -> Any:
+                return None, _adjoint(ctx.matrix, gradients[0].contiguous())
+
+        _function = Product
+    return _function.apply(matrix, x)
+
+
+def _adjoint(matrix: Matrix, gradient: Any) -> Any:
+    """The conjugate transpose of the matrix times a tensor."""
+    if matrix._operation == "T" and matrix._source.vector_type in COMPLEX:
+        return (matrix.T @ gradient.conj().resolve_conj()).conj().resolve_conj()
+    return matrix.H @ gradient

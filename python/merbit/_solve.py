@@ -1,0 +1,406 @@
+"""Linear systems, eigenpairs and PageRank."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any, Callable, Mapping, Optional, Union
+
+import numpy
+
+from . import _core
+from ._context import Context
+from ._errors import bad_argument, bad_type, not_supported
+from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of
+from ._matrix import Matrix, Source, csr
+
+STOPS = ("converged", "cap", "cancelled", "not_finite", "stagnated", "breakdown")
+SOLVERS = {"cg": 1, "bicgstab": 2, "gmres": 3}
+PRECONDITIONERS = {None: 0, "jacobi": 1, "block_jacobi": 2}
+CALLBACK = 3
+WHICH = {"LM": 0, "LA": 1, "SA": 2, "BE": 3}
+EIGEN_METHODS = {"lanczos": 0, "power": 1}
+Progress = Union[None, Callable[[int, float, float], object], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Info:
+    stop: str  # "converged", "cap", "cancelled", "not_finite", "stagnated" or "breakdown"
+    iterations: int
+    prepare_seconds: float
+    iterate_seconds: float
+    synchronizations: int
+    device_bytes: int
+    plan_description: str
+
+    @property
+    def converged(self) -> bool:
+        return self.stop == "converged"
+
+
+@dataclasses.dataclass(frozen=True)
+class SolveInfo(_Info):
+    """How a solve went: fields of merbit_solver_result."""
+
+    restarts: int
+    residual: float  # ||b - A x|| / ||b||, recomputed from x
+    estimated_residual: float
+    backward_error: float
+    recorded: int
+    description: str
+    history: numpy.ndarray = dataclasses.field(repr=False)  # the estimated residual after 0, 1, ... iterations
+
+
+@dataclasses.dataclass(frozen=True)
+class PageRankInfo(_Info):
+    """How a call of pagerank went: fields of merbit_pagerank_result."""
+
+    change: float
+    dangling: int
+    recorded: int
+    history: numpy.ndarray = dataclasses.field(repr=False)  # the change in each iteration
+
+
+@dataclasses.dataclass(frozen=True)
+class EigenInfo(_Info):
+    """How a call of eigsh went: fields of merbit_eigen_result."""
+
+    restarts: int
+    converged_pairs: int
+    residuals: tuple[float, ...]  # of each pair, in the order of the eigenvalues
+    description: str
+
+
+def _named(result: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**result, **more, "stop": STOPS[result["stop"]]}
+
+
+def _callback(progress: Progress) -> Optional[Callable[[int, float, float], object]]:
+    """A callable as it is, or one that moves a tqdm bar to the number of iterations."""
+    if progress is None or (callable(progress) and not hasattr(progress, "update")):
+        return progress
+    if hasattr(progress, "update") and hasattr(progress, "n"):
+        return lambda iteration, change, seconds: progress.update(iteration - progress.n)
+    raise bad_type(f"progress is {progress!r}; it must be a function of (iteration, change, seconds) or a tqdm bar")
+
+
+def _matrix(A: Any, context: Optional[Context] = None) -> Matrix:
+    """A merbit.Matrix as it is; anything else by merbit.csr."""
+    if not isinstance(A, Matrix):
+        return csr(A, context=context)
+    if A._operation != "N":
+        raise not_supported(
+            "merbit solves with a matrix, not with its transpose A.T; make "
+            "merbit.csr of the transposed arrays, for example merbit.csr(S.T)"
+        )
+    return A
+
+
+# ---- Linear systems ----
+
+
+def _preconditioner(M: Any, source: Source, library: Library, device: int) -> Callable[[int, int, int, int], None]:
+    """Calls a preconditioner of Python's with arrays over merbit's vectors."""
+    apply = M.matvec if hasattr(M, "matvec") else M
+    if not callable(apply):
+        raise bad_type(
+            f'preconditioner is {M!r}; it must be None, "jacobi", '
+            '"block_jacobi", a function of r, or an object with matvec'
+        )
+
+    def call(r: int, z: int, n: int, stream: int) -> None:
+        with library.in_stream(stream, device):
+            library.borrowed(z, n, source.value_type, device)[...] = apply(
+                library.borrowed(r, n, source.value_type, device)
+            )
+
+    return call
+
+
+def _solver(
+    source: Source, method: int, options: dict[str, Any], library: Library, device: int
+) -> tuple[threading.Lock, _core.Solver]:
+    """The solver that the matrix keeps, locked, if it fits; else a new one."""
+    preconditioner = options["preconditioner"]
+    known = preconditioner is None or isinstance(preconditioner, str)
+    # The solver that is kept holds its function, so that no other has the same identity.
+    named = {**options, "preconditioner": preconditioner if known else id(preconditioner)}
+    key = (method, device, tuple(named.items()), library.name)
+    with source.lock:
+        if source.solver is not None and source.solver[0] == key and source.solver[1].acquire(blocking=False):
+            return source.solver[1], source.solver[2]
+        if known and preconditioner not in PRECONDITIONERS:
+            raise bad_argument(
+                f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)} or a function"
+            )
+        apply = None if known else _preconditioner(preconditioner, source, library, device)
+        if apply is not None and device == HOST and source.context.device is not None:
+            raise not_supported(
+                "the preconditioner is a function, which gets vectors where the solver computes, on the GPU, but b is in host "
+                'memory; pass b of CuPy or PyTorch, or make the matrix with context=merbit.Context("cpu")'
+            )
+        solver = _core.Solver(
+            source.context._core,
+            source.view,
+            method,
+            **{
+                **options,
+                "host_vectors": device == HOST,
+                "preconditioner": PRECONDITIONERS[preconditioner] if known else CALLBACK,
+                "apply": apply,
+            },
+        )
+        lock = threading.Lock()
+        lock.acquire()
+        source.solver = (key, lock, solver)
+        return lock, solver
+
+
+def _solve(method: str, A: Any, b: Any, x0: Any, progress: Progress, **options: Any) -> tuple[Any, SolveInfo]:
+    matrix = _matrix(A)
+    source = matrix._source
+    library = library_of(b)
+    if library is None:
+        raise bad_type(f"b is of type {type(b).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")
+    b = library.plain(b)
+    kind, device, shape, _ = _core.inspect(b, "b")
+    rows = source.parts.shape[0]
+    if shape != (rows,) or kind != NAMES[source.value_type]:
+        raise bad_argument(
+            f"b has shape {shape} and type {kind}; the matrix needs ({rows},) and {NAMES[source.value_type]}"
+        )
+    if device != HOST:
+        matrix._check_device(device)
+        source.libraries.add(library)
+    x = library.empty((rows,), source.value_type, device)
+    if x0 is not None:
+        x[...] = library.plain(x0) if library_of(x0) is library else x0
+    history = numpy.full((max(options["max_iterations"], 0) or 20000) + 1, numpy.nan)
+    report = _callback(progress)
+    lock, solver = _solver(source, SOLVERS[method], options, library, device)
+    try:
+        library.wait(device)  # the solver computes in streams of its own
+        result = solver.solve(b, x, x0 is not None, history, report)
+    finally:
+        lock.release()
+    return x, SolveInfo(**_named(result, history=history[: result["iterations"] + 1]))
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    preconditioner: Any = None,
+    block_size: int = 0,
+    refine: bool = False,
+    deterministic: bool = False,
+    reorder: int = 0,
+    expected_solves: int = 0,
+    progress: Progress = None,
+) -> tuple[Any, SolveInfo]:
+    """Solves A x = b by conjugate gradients, for symmetric positive definite A. Returns x and how it went.
+
+    A: a merbit.Matrix, or what merbit.csr takes; of float64 or float32. b: a NumPy, CuPy or PyTorch vector of A's type;
+    x is the same. x0: where to begin; None: zero. tolerance: for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5. max_iterations: 0:
+    20000. preconditioner: None, "jacobi", "block_jacobi" (with block_size rows, 4 if 0), or a function z = M(r) or an
+    object with matvec. refine: iterate in float32, correct in float64. deterministic: equal bits in every run. reorder:
+    1 always, -1 never, 0 if it pays for expected_solves. progress: called with (iteration, residual, seconds) about ten
+    times a second on the GPU, after each check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration;
+    Ctrl-C ends it with KeyboardInterrupt. The matrix keeps the solver, so that further solves prepare nothing.
+    """
+    return _solve(
+        "cg",
+        A,
+        b,
+        x0,
+        progress,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        preconditioner=preconditioner,
+        block_size=block_size,
+        refine=refine,
+        deterministic=deterministic,
+        reorder=reorder,
+        expected_solves=expected_solves,
+    )
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    preconditioner: Any = None,
+    block_size: int = 0,
+    refine: bool = False,
+    deterministic: bool = False,
+    reorder: int = 0,
+    expected_solves: int = 0,
+    progress: Progress = None,
+) -> tuple[Any, SolveInfo]:
+    """Solves A x = b by BiCGSTAB, for any square A. The arguments are those of cg."""
+    return _solve(
+        "bicgstab",
+        A,
+        b,
+        x0,
+        progress,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        preconditioner=preconditioner,
+        block_size=block_size,
+        refine=refine,
+        deterministic=deterministic,
+        reorder=reorder,
+        expected_solves=expected_solves,
+    )
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    restart: int = 0,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    preconditioner: Any = None,
+    block_size: int = 0,
+    refine: bool = False,
+    deterministic: bool = False,
+    reorder: int = 0,
+    expected_solves: int = 0,
+    progress: Progress = None,
+) -> tuple[Any, SolveInfo]:
+    """Solves A x = b by GMRES, for any square A. restart: iterations of a cycle, up to 512; 0: 30. max_iterations counts
+    single iterations. The other arguments are those of cg."""
+    return _solve(
+        "gmres",
+        A,
+        b,
+        x0,
+        progress,
+        restart=restart,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        preconditioner=preconditioner,
+        block_size=block_size,
+        refine=refine,
+        deterministic=deterministic,
+        reorder=reorder,
+        expected_solves=expected_solves,
+    )
+
+
+# ---- Eigenpairs, PageRank ----
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    *,
+    which: str = "LM",
+    method: str = "lanczos",
+    basis: int = 0,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    seed: int = 0,
+    deterministic: bool = False,
+    progress: Progress = None,
+) -> tuple[numpy.ndarray, numpy.ndarray, EigenInfo]:
+    """Finds k eigenvalues (at most 32) at the ends of the spectrum of a symmetric matrix. Returns the eigenvalues in the
+    order of `which`, the vectors as columns, and how it went; all in host memory.
+
+    A: a merbit.Matrix, or what merbit.csr takes. which: "LM" (largest absolute value first), "LA" (largest), "SA"
+    (smallest), or "BE" (both ends in turn). method: "lanczos", or "power" for the one eigenvalue of largest absolute value
+    of any real matrix. basis: vectors kept; 0: 2 k + 16. tolerance: for the residual over the largest |eigenvalue|; 0: 1e-10,
+    in float32 1e-5. max_iterations: most products; 0: 10000. Pairs that were not reached are NaN. progress: as for cg.
+    """
+    for name, value, known in (("which", which, WHICH), ("method", method, EIGEN_METHODS)):
+        if value not in known:
+            raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
+    source = _matrix(A)._source
+    if not 1 <= k <= 32:
+        raise bad_argument(f"k is {k}; merbit finds 1 to 32 eigenpairs")
+    values = numpy.empty(k)
+    vectors = numpy.empty((k, source.parts.shape[0]), NAMES[_real(source)])
+    result = _core.eigen(
+        source.context._core,
+        source.view,
+        values,
+        vectors,
+        EIGEN_METHODS[method],
+        WHICH[which],
+        basis,
+        tolerance,
+        max_iterations,
+        seed,
+        deterministic,
+        _callback(progress),
+    )
+    return values, vectors.T, EigenInfo(**_named(result))
+
+
+def _real(source: Source) -> int:
+    if source.value_type not in (F64, F32):
+        raise not_supported(f"the matrix has values of {NAMES[source.value_type]}; this takes float64 and float32")
+    return source.value_type
+
+
+def pagerank(
+    graph: Any,
+    *,
+    personalisation: Union[None, Mapping[int, float], Any] = None,
+    start: Any = None,
+    damping: float = 0.85,
+    tolerance: float = 0.0,
+    max_iterations: int = 0,
+    unweighted: bool = False,
+    unaccelerated: bool = False,
+    progress: Progress = None,
+    context: Optional[Context] = None,
+) -> tuple[numpy.ndarray, PageRankInfo]:
+    """Computes the PageRank of a link graph: entry (i, j) is an edge from i to j, its value the weight. Returns ranks that
+    add up to 1, in host memory, and how it went.
+
+    graph: a merbit.Matrix, or what merbit.csr takes. personalisation: where teleports go: a weight for each vertex, or
+    {vertex: weight}; None: all alike. start: the first ranks, for example earlier ones. damping: the probability to follow
+    a link. tolerance: for the L1 norm of the change; 0: 1e-10, in float32 2^-22. max_iterations: 0: 1000. unweighted: every edge
+    has weight 1. unaccelerated: the plain power method. progress: called with (iteration, change, seconds), as for cg.
+    context: where to compute, for a graph that is no merbit.Matrix.
+    """
+    source = _matrix(graph, context)._source
+    name, rows = NAMES[_real(source)], source.parts.shape[0]
+    if isinstance(personalisation, Mapping):
+        seeds, personalisation = personalisation, numpy.zeros(rows, name)
+        for vertex, weight in seeds.items():
+            if not 0 <= vertex < rows:
+                raise bad_argument(f"personalisation names vertex {vertex} of {rows}")
+            personalisation[vertex] = weight
+    ranks = numpy.empty(rows, name)
+    history = numpy.full(max(max_iterations, 0) or 1000, numpy.nan)
+    result = _core.pagerank(
+        source.context._core,
+        source.view,
+        ranks,
+        _host(personalisation),
+        _host(start),
+        history,
+        damping,
+        tolerance,
+        max_iterations,
+        unweighted,
+        unaccelerated,
+        _callback(progress),
+    )
+    return ranks, PageRankInfo(**_named(result, history=history[: result["iterations"]]))
+
+
+def _host(array: Any) -> Any:
+    library = library_of(array)
+    return array if array is None or library is None else library.plain(array)

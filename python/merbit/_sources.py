@@ -1,0 +1,140 @@
+"""Matrices of other libraries, as the views that the extension module borrows."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Optional
+
+import numpy
+
+from . import _core
+from ._errors import ArgumentTypeError, bad_argument, bad_type
+from ._libraries import TYPES, library_of
+
+CSR, COO, BSR = 0, 1, 2
+SYMMETRIES = {None: 0, "symmetric": 1, "skew": 2, "hermitian": 3}
+FORMS = "a SciPy, CuPy or PyTorch sparse matrix (CSR, CSC, COO or BSR), or (values, col_ind, row_ptr) and a shape"
+
+
+class Parts:
+    """The arrays of a matrix, and how to make a view of them. `kind` is the merbit_type of values that only their
+    name tells (bfloat16 of NumPy), or of a pattern; 0 elsewhere."""
+
+    def __init__(
+        self,
+        form: int,
+        shape: tuple[int, int],
+        rows: Any,
+        columns: Any,
+        values: Any,
+        kind: int = 0,
+        base: int = 0,
+        block: tuple[int, int] = (0, 0),
+        symmetry: int = 0,
+    ) -> None:
+        self.form, self.shape, self.rows, self.columns = form, shape, rows, columns
+        self.kind, self.base, self.block, self.symmetry = kind, base, block, symmetry
+        self.values = values
+
+    def view(self, values: Any) -> _core.View:
+        values, kind = _named_bits(values, self.kind)
+        return _core.View(
+            self.form, *self.shape, self.rows, self.columns, values, kind, self.base, *self.block, 0, self.symmetry
+        )
+
+
+def _named_bits(values: Any, kind: int) -> tuple[Any, int]:
+    """bfloat16 arrays of NumPy (ml_dtypes), which have no buffer, as 16-bit patterns."""
+    if isinstance(values, numpy.ndarray) and values.dtype.name == "bfloat16":
+        return values.view(numpy.uint16), TYPES["bfloat16"]
+    library = library_of(values)
+    return (values if library is None else library.plain(values)), kind
+
+
+def _wrong(matrix: Any) -> ArgumentTypeError:
+    if library_of(matrix) is not None:
+        what = f"{type(matrix).__name__} is a dense array; scipy.sparse.csr_array(S) makes it sparse, but merbit"
+    else:
+        what = f"{type(matrix).__name__} is no matrix that merbit knows; it"
+    return bad_type(f"{what} takes {FORMS}")
+
+
+def _pair(shape: Any) -> tuple[int, int]:
+    try:
+        rows, cols = (int(n) for n in shape)
+    except (TypeError, ValueError):
+        raise bad_argument(f"shape is {shape!r}; it must be (rows, columns)") from None
+    return rows, cols
+
+
+def _of_tuple(arrays: tuple[Any, ...], shape: Any, kind: int, base: int, symmetry: int) -> Parts:
+    if shape is None:
+        raise bad_argument("arrays need a shape: merbit.csr((values, col_ind, row_ptr), shape)")
+    if len(arrays) == 2 and isinstance(arrays[1], (tuple, list)) and len(arrays[1]) == 2:
+        values, (rows, columns) = arrays
+        return Parts(COO, _pair(shape), rows, columns, values, kind, base, symmetry=symmetry)
+    if len(arrays) != 3:
+        raise bad_argument(
+            f"a tuple of {len(arrays)}; merbit takes (values, col_ind, row_ptr) or (values, (row_ind, col_ind))"
+        )
+    values, columns, rows = arrays
+    dimensions: tuple[int, ...] = tuple(getattr(values, "shape", ()))
+    if len(dimensions) == 3:
+        return Parts(BSR, _pair(shape), rows, columns, values, kind, base, (dimensions[1], dimensions[2]), symmetry)
+    return Parts(CSR, _pair(shape), rows, columns, values, kind, base, symmetry=symmetry)
+
+
+def _of_torch(torch: Any, tensor: Any, symmetry: int) -> Parts:
+    tensor = tensor.detach()
+    if tensor.layout == torch.sparse_csc:
+        tensor = tensor.to_sparse_csr()
+    if tensor.ndim != 2 or (tensor.layout == torch.sparse_coo and tensor.dense_dim() != 0):
+        raise bad_argument(f"a tensor of shape {tuple(tensor.shape)} is no matrix of numbers")
+    shape = (tensor.shape[0], tensor.shape[1])
+    if tensor.layout == torch.sparse_coo:
+        indices = tensor._indices()
+        return Parts(COO, shape, indices[0].contiguous(), indices[1].contiguous(), tensor._values(), symmetry=symmetry)
+    if tensor.layout not in (torch.sparse_csr, torch.sparse_bsr):
+        raise _wrong(tensor)
+    values = tensor.values()
+    arrays = tensor.crow_indices(), tensor.col_indices(), values
+    if tensor.layout == torch.sparse_bsr:
+        return Parts(BSR, shape, *arrays, block=(values.shape[1], values.shape[2]), symmetry=symmetry)
+    return Parts(CSR, shape, *arrays, symmetry=symmetry)
+
+
+def _of_scipy(matrix: Any, symmetry: int) -> Parts:
+    """SciPy's and CuPy's matrices have the same attributes."""
+    if matrix.format == "csc":
+        matrix = matrix.tocsr()
+    shape = _pair(matrix.shape)
+    if matrix.format == "csr":
+        return Parts(CSR, shape, matrix.indptr, matrix.indices, matrix.data, symmetry=symmetry)
+    if matrix.format == "bsr":
+        return Parts(BSR, shape, matrix.indptr, matrix.indices, matrix.data, block=matrix.blocksize, symmetry=symmetry)
+    if matrix.format == "coo":
+        return Parts(COO, shape, matrix.row, matrix.col, matrix.data, symmetry=symmetry)
+    raise bad_type(f"the format {matrix.format} is none that merbit multiplies; convert the matrix with S.tocsr()")
+
+
+def parts_of(matrix: Any, shape: Any, dtype: Optional[str], base: int, symmetry: Optional[str]) -> Parts:
+    """The arrays of whatever describes a matrix."""
+    if symmetry not in SYMMETRIES:
+        raise bad_argument(f"symmetry is {symmetry!r}; it must be one of {list(SYMMETRIES)}")
+    number = SYMMETRIES[symmetry]
+    if dtype is not None and dtype not in TYPES:
+        raise bad_argument(f"dtype is {dtype!r}; it must be one of {list(TYPES)}")
+    if isinstance(matrix, (tuple, list)):
+        return _of_tuple(tuple(matrix), shape, TYPES[dtype] if dtype else 0, base, number)
+    if base != 0 or dtype is not None:
+        raise bad_argument("base and dtype are for matrices given as a tuple of arrays")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(matrix, torch.Tensor):
+        found = _of_torch(torch, matrix, number)
+    elif isinstance(getattr(matrix, "format", None), str) and hasattr(matrix, "tocsr"):
+        found = _of_scipy(matrix, number)
+    else:
+        raise _wrong(matrix)
+    if shape is not None and _pair(shape) != found.shape:
+        raise bad_argument(f"shape is {shape}, the matrix's own {found.shape}; leave it out")
+    return found

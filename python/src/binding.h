@@ -1,0 +1,119 @@
+/* The declarations that the files of the extension module merbit._core share. The module uses
+ * CPython's limited API of 3.9, so that one build serves all later versions. */
+#ifndef MERBIT_PYTHON_BINDING_H
+#define MERBIT_PYTHON_BINDING_H
+#define _GNU_SOURCE 1
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03090000
+#include <Python.h>
+
+#include "merbit.h"
+
+#define MPY_DIMENSIONS 3 /* the most dimensions of an array: blocks, rows, columns */
+#define MPY_HOST (-1)    /* a device number that means host memory */
+#define MPY_CUDA (-2)    /* a device number that means GPU memory of an unnamed device */
+
+/* Py_buffer as CPython has it since 3.3. It joined the stable ABI in 3.11, unchanged. */
+typedef struct mpy_buffer {
+  void *buf;
+  PyObject *obj;
+  Py_ssize_t len;
+  Py_ssize_t itemsize;
+  int readonly;
+  int ndim;
+  char *format;
+  Py_ssize_t *shape;
+  Py_ssize_t *strides;
+  Py_ssize_t *suboffsets;
+  void *internal;
+} mpy_buffer;
+
+/* The type of an array's elements. */
+typedef struct mpy_type {
+  char kind; /* 'f' float, 'b' bfloat16, 'c' complex, 'i' signed, 'u' unsigned, '?' bool */
+  int bits;  /* of one element */
+} mpy_type;
+
+/* An array that a Python object has lent, until mpy_return. */
+typedef struct mpy_array {
+  void *data;
+  int device; /* CUDA ordinal, MPY_HOST or MPY_CUDA */
+  mpy_type type;
+  int ndim;
+  int64_t shape[MPY_DIMENSIONS];
+  int64_t strides[MPY_DIMENSIONS]; /* in bytes */
+  void *stream;                    /* in which the lender's work is ordered; NULL: unknown */
+  PyObject *lender;                /* the object, or the capsule that it made; NULL: `buffer` */
+  mpy_buffer buffer;               /* its field obj is NULL if the array came another way */
+} mpy_array;
+
+/* ---- errors.c ---------------------------------------------------------------------------- */
+
+/* Raises the exception of a status (merbit._errors.error_of) with a printf-like sentence;
+ * returns NULL. */
+PyObject *mpy_raise(merbit_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same for an argument of the wrong type. */
+PyObject *mpy_raise_type(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Raises what the calling thread's last failure on `context` says; returns NULL. */
+PyObject *mpy_raise_last(merbit_context *context, merbit_status status);
+
+/* ---- arrays.c ---------------------------------------------------------------------------- */
+
+/* Borrows the array of `object`: by the buffer protocol, by an exporter of its type, by
+ * __cuda_array_interface__ or by __dlpack__. `name` is for errors. Returns 0, or -1 with an
+ * exception. */
+int mpy_lend(PyObject *object, const char *name, int writable, mpy_array *array);
+/* Gives the array back. Keeps an exception that is set. Does nothing if all bytes are zero. */
+void mpy_return(mpy_array *array);
+/* Visits what the array refers to, for the garbage collector. */
+int mpy_visit(mpy_array *array, visitproc visit, void *arg);
+/* Returns 1 if the array is where a product on `device` (CUDA ordinal or MPY_HOST) takes it. */
+int mpy_is_on(const mpy_array *array, int device);
+/* Returns the number of elements. */
+int64_t mpy_count(const mpy_array *array);
+/* Returns 1 if the elements are adjacent in C order. */
+int mpy_contiguous(const mpy_array *array);
+/* Returns the merbit_type of elements, or MERBIT_TYPE_DEFAULT if merbit has no such type. */
+merbit_type mpy_merbit_type(mpy_type type);
+/* Returns a NumPy-like name, for example "float64", for errors; in static storage. */
+const char *mpy_type_name(mpy_type type);
+const char *mpy_merbit_type_name(merbit_type type);
+/* Writes "in host memory" or "on CUDA device 0" to `text` and returns it. */
+const char *mpy_place(int device, char text[32]);
+/* Registers a callable that makes a DLPack capsule of objects of exactly one type. */
+PyObject *mpy_register_exporter(PyObject *module, PyObject *arguments);
+int mpy_arrays_init(void);
+
+/* ---- objects.c: contexts and views ------------------------------------------------------- */
+
+typedef struct mpy_context {
+  PyObject_HEAD merbit_context *context;
+  int device; /* CUDA ordinal, or MPY_HOST if it computes on the CPU */
+} mpy_context;
+
+typedef struct mpy_view {
+  PyObject_HEAD merbit_view view;
+  int device;        /* where the arrays are */
+  mpy_array rows;    /* row_ptr or row_ind */
+  mpy_array columns; /* col_ind */
+  mpy_array values;  /* all zero for a pattern */
+} mpy_view;
+
+extern PyTypeObject *mpy_context_type, *mpy_view_type;
+int mpy_objects_init(PyObject *module);
+/* Makes the type of `spec`, adds it to the module, and stores it in *type. Returns 0 or -1. */
+int mpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type);
+/* Frees the memory of an object of a type made from a spec. */
+void mpy_free(PyObject *self);
+/* Returns a dictionary of a merbit_plan_info. */
+PyObject *mpy_plan_info(const merbit_plan_info *info);
+
+/* ---- plan.c, solve.c --------------------------------------------------------------------- */
+
+int mpy_plan_init(PyObject *module);
+int mpy_solve_init(PyObject *module);
+PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords);
+PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords);
+
+#endif

@@ -1,0 +1,3 @@
+/* The library itself. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"

@@ -1,0 +1,204 @@
+"""Bad input of every kind is refused with an exception that names it."""
+
+import pickle
+
+import numpy
+import pytest
+import scipy.sparse
+
+import merbit
+
+VALUES, COLUMNS, POINTERS = numpy.array([1.0, 2, 3, 4, 5]), numpy.array([0, 2, 1, 0, 2]), numpy.array([0, 2, 3, 5])
+SHAPE = (3, 3)
+
+
+@pytest.fixture
+def A():
+    return merbit.csr((VALUES, COLUMNS, POINTERS), SHAPE)
+
+
+class Odd:
+    """What is given instead of an array."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+def interface(**changes):
+    return Odd(
+        __cuda_array_interface__={"shape": (3,), "typestr": "<f8", "data": (4096, False), "version": 3, **changes}
+    )
+
+
+released = memoryview(bytearray(24))
+released.release()
+BAD_X = {
+    "float32": (numpy.ones(3, "float32"), TypeError, "float32"),
+    "int64": (numpy.ones(3, "int64"), TypeError, "int64"),
+    "complex": (numpy.ones(3, "complex128"), TypeError, "complex128"),
+    "big-endian": (numpy.ones(3, ">f8"), TypeError, "does not know"),
+    "date": (numpy.ones(3, "M8[s]"), ValueError, "x cannot be used"),
+    "objects": (numpy.ones(3, object), TypeError, "does not know"),
+    "text": ("abc", TypeError, "x is no array"),
+    "list": ([1.0, 2.0, 3.0], TypeError, "numpy.asarray"),
+    "None": (None, TypeError, "x is no array"),
+    "number": (3.0, TypeError, "x is no array"),
+    "sparse": (scipy.sparse.csr_array(numpy.ones((3, 1))), TypeError, "x is no array"),
+    "too short": (numpy.ones(2), ValueError, r"shape \(2,\)"),
+    "too long": (numpy.ones(4), ValueError, r"shape \(4,\)"),
+    "scalar": (numpy.array(1.0), ValueError, r"shape \(\)"),
+    "three dimensions": (numpy.ones((3, 1, 1)), ValueError, r"shape \(3, 1, 1\)"),
+    "four dimensions": (numpy.ones((3, 1, 1, 1)), ValueError, "4 dimensions"),
+    "wrong rows": (numpy.ones((4, 2)), ValueError, r"shape \(4, 2\)"),
+    "gaps": (numpy.ones(6)[::2], ValueError, "stride 16"),
+    "backwards": (numpy.ones(3)[::-1], ValueError, "stride -8"),
+    "repeated": (numpy.broadcast_to(numpy.float64(1), 3), ValueError, "stride 0"),
+    "repeated columns": (numpy.broadcast_to(numpy.ones((3, 1)), (3, 2)), ValueError, "adjacent"),
+    "gaps between columns": (numpy.ones((6, 4))[::2, ::2], ValueError, "adjacent"),
+    "released": (released, ValueError, "released"),
+    "interface without data": (Odd(__cuda_array_interface__={"shape": (3,)}), ValueError, "data"),
+    "interface that is none": (Odd(__cuda_array_interface__=3), ValueError, "x cannot be used"),
+    "interface of strings": (interface(shape=("a",)), ValueError, "x cannot be used"),
+    "interface of strides": (interface(strides=(8, 8)), ValueError, "strides"),
+    "interface of a list": (interface(shape=[3]), ValueError, "tuple"),
+    "interface of no memory": (interface(data=(0, False)), ValueError, "freed"),
+    "interface of negative length": (interface(shape=(-3,)), ValueError, "negative"),
+    "GPU memory": (interface(), ValueError, "CPU"),
+    "DLPack that is none": (Odd(__dlpack__=lambda: 3, __dlpack_device__=lambda: (1, 0)), ValueError, "capsule"),
+    "DLPack without device": (Odd(__dlpack__=lambda: 3), ValueError, "__dlpack_device__"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_X)
+def test_vectors(A, name):
+    x, kind, words = BAD_X[name]
+    if name == "GPU memory":
+        A = merbit.csr((VALUES, COLUMNS, POINTERS), SHAPE, context=merbit.Context("cpu"))
+    A @ numpy.ones(3)  # so that the quick way is there to refuse it
+    with pytest.raises(kind, match=words) as caught:
+        A @ x
+    assert isinstance(caught.value, merbit.Error) and caught.value.status == merbit.Status.INVALID_ARGUMENT
+    assert (A @ numpy.ones(3)).tolist() == [3, 3, 9]
+
+
+def test_out(A):
+    x = numpy.ones(3)
+    fixed = numpy.ones(3)
+    fixed.flags.writeable = False
+    for out, kind, words in (
+        (numpy.ones(4), ValueError, "out has"),
+        (numpy.ones(3, "f4"), TypeError, "out has type float32"),
+        (fixed, ValueError, "read-only"),
+        (numpy.ones(6)[::2], ValueError, "gaps"),
+        (x, ValueError, "overlap"),
+        (numpy.ones((3, 1, 1, 1)), ValueError, "out has 4"),
+        ([1, 2, 3], TypeError, "out is no array"),
+    ):
+        with pytest.raises(kind, match=words):
+            A.multiply(x, out)
+    with pytest.raises(ValueError, match="beta needs out"):
+        A.multiply(x, beta=1)
+    with pytest.raises(TypeError, match="alpha and beta"):
+        A.multiply(x, alpha="two")
+    with pytest.raises(ValueError, match="row-major"):
+        A.multiply(numpy.ones((3, 2)), numpy.ones((3, 2), order="F"))
+    with pytest.raises(TypeError):
+        A @ A
+    with pytest.raises(TypeError):
+        A.multiply(x, stream="main")
+
+
+BAD_MATRICES = {
+    "dense": (numpy.eye(3), None, TypeError, "dense"),
+    "text": ("abc", None, TypeError, "no matrix that merbit knows"),
+    "DIA": (scipy.sparse.eye_array(3), None, TypeError, "tocsr"),
+    "no shape": ((VALUES, COLUMNS, POINTERS), None, ValueError, "shape"),
+    "bad shape": ((VALUES, COLUMNS, POINTERS), 3, ValueError, "shape is 3"),
+    "negative shape": ((VALUES, COLUMNS, POINTERS), (3, -3), ValueError, "no matrix"),
+    "huge shape": ((VALUES, COLUMNS, POINTERS), (2**63 - 1, 3), ValueError, "no matrix"),
+    "one array": ((VALUES,), SHAPE, ValueError, "tuple of 1"),
+    "few pointers": ((VALUES, COLUMNS, POINTERS[:-1]), SHAPE, ValueError, "row_ptr has 3"),
+    "many pointers": ((VALUES, COLUMNS, POINTERS), (2, 3), ValueError, "row_ptr has 4"),
+    "few values": ((VALUES[:-1], COLUMNS, POINTERS), SHAPE, ValueError, "4 values for 5"),
+    "integers": ((VALUES.astype(int), COLUMNS, POINTERS), SHAPE, TypeError, "values have type int64"),
+    "Booleans": ((VALUES > 0, COLUMNS, POINTERS), SHAPE, TypeError, "values have type bool"),
+    "floats as columns": ((VALUES, COLUMNS.astype(float), POINTERS), SHAPE, TypeError, "col_ind has type float64"),
+    "short columns": ((VALUES, COLUMNS.astype("int16"), POINTERS), SHAPE, TypeError, "int16"),
+    "unsigned pointers": ((VALUES, COLUMNS, POINTERS.astype("uint32")), SHAPE, TypeError, "row_ptr has type uint32"),
+    "a list": ((VALUES, COLUMNS.tolist(), POINTERS), SHAPE, TypeError, "col_ind is no array"),
+    "gaps in columns": ((VALUES, numpy.repeat(COLUMNS, 2)[::2], POINTERS), SHAPE, ValueError, "col_ind must"),
+    "gaps in values": ((numpy.repeat(VALUES, 2)[::2], COLUMNS, POINTERS), SHAPE, ValueError, "values have gaps"),
+    "two dimensions": ((VALUES, COLUMNS[None], POINTERS), SHAPE, ValueError, "col_ind must"),
+    "column outside": ((VALUES, numpy.array([0, 2, 3, 0, 2]), POINTERS), SHAPE, ValueError, "3"),
+    "negative column": ((VALUES, numpy.array([0, 2, -1, 0, 2]), POINTERS), SHAPE, ValueError, "-1"),
+    "falling pointers": ((VALUES, COLUMNS, numpy.array([0, 3, 2, 5])), SHAPE, ValueError, "row_ptr"),
+    "pointers beyond": ((VALUES, COLUMNS, numpy.array([0, 2, 3, 9])), SHAPE, ValueError, "row_ptr"),
+    "rows of a COO": ((VALUES, (COLUMNS[:4], COLUMNS)), SHAPE, ValueError, "row_ind has 4"),
+    "widths of a COO": ((VALUES, (COLUMNS.astype("int32"), COLUMNS)), SHAPE, TypeError, "same"),
+    "row outside": ((VALUES, (COLUMNS + 1, COLUMNS)), SHAPE, ValueError, "3"),
+    "own shape": (scipy.sparse.csr_array(numpy.eye(3)), (4, 4), ValueError, "leave it out"),
+    "blocks": ((numpy.ones((1, 70, 2)), numpy.array([0]), numpy.array([0, 1])), (70, 2), ValueError, "70"),
+    "flat blocks": ((numpy.ones((1, 0, 2)), numpy.array([0]), numpy.array([0, 1])), (3, 2), ValueError, "at least 1"),
+    "GPU indices": (
+        (VALUES, Odd(__cuda_array_interface__={"shape": (5,), "typestr": "<i4", "data": (4096, False)}), POINTERS),
+        SHAPE,
+        ValueError,
+        "together",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MATRICES)
+def test_matrices(name):
+    matrix, shape, kind, words = BAD_MATRICES[name]
+    with pytest.raises(kind, match=words) as caught:
+        merbit.csr(matrix, shape)
+    assert isinstance(caught.value, merbit.Error) and caught.value.status != merbit.Status.OK
+
+
+def test_options(A):
+    arrays = (VALUES, COLUMNS, POINTERS)
+    for options, words in (
+        ({"semiring": "plus"}, "semiring is 'plus'"),
+        ({"method": "quick"}, "method is 'quick'"),
+        ({"symmetry": "yes"}, "symmetry is 'yes'"),
+        ({"dtype": "int8"}, "dtype is 'int8'"),
+        ({"base": 2}, "base"),
+        ({"semiring": "custom"}, "operators"),
+        ({"semiring": "custom", "operators": merbit.Operators(0, "a + ", "a * x")}, "operators"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            merbit.csr(arrays, SHAPE, context=merbit.Context("cpu"), **options)
+    with pytest.raises(TypeError, match="already"):
+        merbit.csr(A)
+    with pytest.raises(TypeError, match="no C function"):
+        A.epilogue("ax", function="f")
+    with pytest.raises(ValueError, match="at most 2"):
+        A.epilogue(sums=("ax", "ax", "ax"))
+    with pytest.raises(ValueError, match="side is 'gpu'"):
+        merbit.Context("gpu")
+
+
+def test_not_a_number(A):
+    assert numpy.isnan(A @ numpy.array([1, numpy.nan, 1])).tolist() == [False, True, False]
+
+
+def test_transposes_of_complex():
+    A = merbit.csr((VALUES.astype("complex128"), COLUMNS, POINTERS), SHAPE)
+    for wrong in (lambda: A.H.T, lambda: A.T.H):
+        with pytest.raises(merbit.NotSupportedError, match="conjugate"):
+            wrong()
+
+
+def test_exceptions():
+    from merbit import _core, _errors
+
+    listed = {name.removeprefix("MERBIT_"): number for name, number, _ in _core.statuses()}
+    assert listed == {status.name: status.value for status in merbit.Status}
+    assert set(_errors.CLASSES) == set(merbit.Status) - {merbit.Status.OK}
+    for status in _errors.CLASSES:
+        error = _errors.error_of(status, "what is wrong")
+        assert error.status == status and str(error) == "what is wrong"
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and again.status == status and str(again) == str(error)
+    assert issubclass(merbit.HostMemoryError, MemoryError) and issubclass(merbit.MatrixError, ValueError)

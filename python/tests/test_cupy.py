@@ -1,0 +1,164 @@
+"""CuPy arrays on a GPU: products and solvers in place. With tests/standin on PYTHONPATH a stand-in takes CuPy's place."""
+
+import ctypes
+
+import numpy
+import pytest
+
+import merbit
+from conftest import laplacian, numbers
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed", exc_type=ImportError)
+try:
+    cupy.cuda.runtime.getDeviceCount()
+except Exception as error:  # CuPy's own class, which depends on its version
+    pytest.skip(f"CuPy finds no GPU: {error}", allow_module_level=True)
+
+
+@pytest.fixture
+def cupyx():
+    return pytest.importorskip("cupyx.scipy.sparse.linalg", reason="this is the stand-in for CuPy")
+
+
+def test_arrays(sparse, random):
+    """A matrix in GPU memory, and one in host memory, with vectors in GPU memory."""
+    S = sparse(30, 24)
+    arrays = tuple(cupy.asarray(a) for a in (S.data, S.indices, S.indptr))
+    A = merbit.csr(arrays, S.shape)
+    assert A.context.device == 0 and A.context.info.side == "cuda"
+    x, z, X = (cupy.asarray(random.random(shape)) for shape in (24, 30, (24, 5)))
+    for B in (A, merbit.csr(S, context=A.context)):
+        for _ in range(2):
+            for y, expected in (
+                (B @ x, S @ x.get()),
+                (B.T @ z, S.T @ z.get()),
+                (B @ X, S @ X.get()),
+                (B @ cupy.asfortranarray(X), S @ X.get()),
+                (x @ B.T, S @ x.get()),
+                (B.multiply(x, cupy.asarray(z.get()), alpha=2, beta=1), 2 * (S @ x.get()) + z.get()),
+            ):
+                assert isinstance(y, cupy.ndarray)
+                numpy.testing.assert_allclose(y.get(), expected, rtol=1e-12)
+        numpy.testing.assert_allclose(B @ x.get(), S @ x.get(), rtol=1e-12)
+    assert A.info.side == "cuda" and "host vectors" in merbit.csr(S, context=A.context).describe()
+    A.update(cupy.asarray(3 * S.data))
+    numpy.testing.assert_allclose((A @ x).get(), 3 * (S @ x.get()), rtol=1e-12)
+    with pytest.raises(ValueError, match="together"):
+        A.update(S.data)
+    with pytest.raises(ValueError, match="together"):
+        merbit.csr((S.data, *arrays[1:]), S.shape)
+
+
+def test_interface_without_a_library(sparse, random):
+    """Arrays that only have __cuda_array_interface__: the result must be given, the stream may be named."""
+
+    class Bare:
+        def __init__(self, array, stream=None, readonly=False):
+            self.array = array  # keeps the memory
+            data, shape = array.__dlpack__(stream=-1), array.shape
+            pointer = ctypes.pythonapi.PyCapsule_GetPointer
+            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+            address = ctypes.c_void_p.from_address(pointer(data, b"dltensor")).value
+            self.__cuda_array_interface__ = {
+                "shape": shape, "typestr": "<f8", "data": (address, readonly), "version": 3, "stream": stream
+            }  # fmt: skip
+
+    S = sparse(30, 24)
+    A, x, y = (
+        merbit.csr(S, context=merbit.Context("cuda")),
+        cupy.asarray(random.random(24)),
+        cupy.asarray(random.random(30)),
+    )
+    A.multiply(Bare(x), Bare(y))
+    numpy.testing.assert_allclose(y.get(), S @ x.get(), rtol=1e-12)
+    stream = cupy.cuda.Stream()
+    A.multiply(Bare(x, stream.ptr), Bare(y), alpha=2)
+    stream.synchronize()
+    numpy.testing.assert_allclose(y.get(), 2 * (S @ x.get()), rtol=1e-12)
+    with pytest.raises(ValueError, match="give the result too"):
+        A @ Bare(x)
+    with pytest.raises(ValueError, match="read-only"):
+        A.multiply(Bare(x), Bare(y, readonly=True))
+    with pytest.raises(ValueError, match="stream="):
+        A.multiply(Bare(x, stream.ptr), Bare(y, 1))
+    with pytest.raises(ValueError, match="CPU"):
+        merbit.csr(S, context=merbit.Context("cpu")).multiply(Bare(x), Bare(y))
+
+
+@pytest.mark.parametrize("form", ["csr", "coo", "csc"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+def test_formats(cupyx, sparse, random, form, dtype):
+    S = sparse(30, 24, dtype)
+    sparse_type = pytest.importorskip("cupyx.scipy.sparse").csr_matrix
+    G = sparse_type((cupy.asarray(S.data), cupy.asarray(S.indices), cupy.asarray(S.indptr)), shape=S.shape)
+    A = merbit.csr(G.asformat(form))
+    assert A.context.device == 0
+    x, z, X = (cupy.asarray(numbers(random, shape, dtype)) for shape in (24, 30, (24, 5)))
+    for _ in range(2):
+        for y, expected in (
+            (A @ x, S @ x.get()),
+            (A.T @ z, S.T @ z.get()),
+            (A.H @ z, S.conj().T @ z.get()),
+            (A @ X, S @ X.get()),
+            (A @ cupy.asfortranarray(X), S @ X.get()),
+            (x @ A.T, S @ x.get()),
+        ):
+            assert isinstance(y, cupy.ndarray) and y.dtype == dtype
+            numpy.testing.assert_allclose(y.get(), expected, rtol=1e-4)
+
+
+def test_current_stream(sparse, random):
+    S = sparse(3000, 2400)
+    A, x = merbit.csr(S, context=merbit.Context("cuda")), cupy.asarray(random.random(2400))
+    A @ x
+    for _ in range(3):
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            late = x * 2
+            y = A @ late
+            stream.synchronize()
+        numpy.testing.assert_allclose(y.get(), 2 * (S @ x.get()), rtol=1e-12)
+
+
+def test_wrong_arrays(sparse):
+    A, x = merbit.csr(sparse(30, 24)), cupy.ones(24)
+    A @ x
+    for wrong, kind, words in (
+        (x.astype("f4"), TypeError, "float32"),
+        (x[:5], ValueError, "shape"),
+        (cupy.ones(48)[::2], ValueError, "gaps"),
+    ):
+        with pytest.raises(kind, match=words):
+            A @ wrong
+    with pytest.raises(ValueError, match="CPU"):
+        merbit.csr(sparse(30, 24), context=merbit.Context("cpu")) @ x
+    with pytest.raises(ValueError, match="in host memory"):
+        A.multiply(x, numpy.empty(30))
+
+
+def test_solvers(random):
+    S, b = laplacian(100), random.random(100)
+    A, g = merbit.csr(S, context=merbit.Context("cuda")), cupy.asarray(b)
+    for method in (merbit.cg, merbit.bicgstab, merbit.gmres):
+        for M in (None, "jacobi", lambda r: r / 2.01):
+            x, info = method(A, g, preconditioner=M)
+            assert info.converged and isinstance(x, cupy.ndarray)
+            numpy.testing.assert_allclose(S @ x.get(), b, rtol=1e-6, atol=1e-6)
+    with pytest.raises(merbit.NotSupportedError, match="host memory"):
+        merbit.cg(A, b, preconditioner=lambda r: r)
+    A.update(cupy.asarray(S.data).get() * 2)
+    numpy.testing.assert_allclose(2 * (S @ merbit.cg(A, g)[0].get()), b, rtol=1e-6, atol=1e-6)
+
+
+def test_cupyx_solvers_take_a_matrix(cupyx, random):
+    S, b = laplacian(100), cupy.asarray(random.random(100))
+    for method in (cupyx.cg, cupyx.gmres):
+        x, _ = method(merbit.csr(S), b)
+        numpy.testing.assert_allclose(S @ x.get(), b.get(), rtol=1e-3, atol=1e-3)
+
+
+def test_epilogue(sparse, random):
+    S, x, b = sparse(30, 24), cupy.asarray(random.random(24)), cupy.asarray(random.random(30))
+    r, sums = merbit.csr(S).epilogue("s0 * v0 - ax", ("y * y", "ax"), vectors=1, scalars=1)(x, b, scalars=(2.0,))
+    expected = 2 * b.get() - S @ x.get()
+    numpy.testing.assert_allclose(r.get(), expected, rtol=1e-12)
+    numpy.testing.assert_allclose(sums.get(), [expected @ expected, (S @ x.get()).sum()], rtol=1e-12)

@@ -1,0 +1,246 @@
+"""Solvers, eigenpairs and PageRank against SciPy, and how they are watched, cancelled and kept."""
+
+import signal
+import threading
+import time
+
+import numpy
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+
+import merbit
+from conftest import laplacian
+
+METHODS = [merbit.cg, merbit.bicgstab, merbit.gmres]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_solvers(random, method, dtype):
+    S = laplacian(150, 0.1).astype(dtype)
+    b = random.random(150).astype(dtype)
+    expected = scipy.sparse.linalg.spsolve(S.tocsc().astype("float64"), b)
+    for matrix in (merbit.csr(S), S):
+        x, info = method(matrix, b)
+        assert info.converged and info.stop == "converged" and x.dtype == dtype
+        numpy.testing.assert_allclose(x, expected, rtol=1e-3 if dtype == "float32" else 1e-7)
+        assert len(info.history) == info.iterations + 1 and info.residual <= (1e-5 if dtype == "float32" else 1e-10)
+        assert numpy.isfinite(info.history).all() and "||b - A x||" in info.description
+    again, more = method(matrix, b, x)
+    assert more.iterations < info.iterations
+    x, info = method(S, b, max_iterations=2)
+    assert info.stop == "cap" and info.iterations == 2 and not info.converged
+
+
+def test_options_of_solvers(random):
+    S, b = laplacian(150), random.random(150)
+    A = merbit.csr(S, context=merbit.Context("cpu"))
+    expected = scipy.sparse.linalg.spsolve(S.tocsc(), b)
+    inverse = scipy.sparse.diags_array(1 / S.diagonal())
+    for M in (
+        "jacobi",
+        "block_jacobi",
+        lambda r: r / 2.01,
+        scipy.sparse.linalg.aslinearoperator(inverse),
+        merbit.csr(inverse.tocsr(), context=A.context),
+    ):
+        x, info = merbit.gmres(A, b, restart=50, preconditioner=M)
+        numpy.testing.assert_allclose(x, expected, rtol=1e-6)
+    x, info = merbit.cg(A, b, refine=True, deterministic=True, reorder=-1, expected_solves=3)
+    numpy.testing.assert_allclose(x, expected, rtol=1e-6)
+    few = merbit.cg(A, b, preconditioner="block_jacobi", block_size=30)[1].iterations
+    assert few < merbit.cg(A, b)[1].iterations
+    assert merbit.cg(A, b, tolerance=1e-2)[1].iterations < merbit.cg(A, b)[1].iterations
+
+
+def test_matrix_keeps_its_solver(random):
+    S, b = laplacian(150), random.random(150)
+    A = merbit.csr(S)
+    merbit.cg(A, b)
+    kept = A._source.solver[2]
+    merbit.cg(A, b)
+    assert A._source.solver[2] is kept
+    A.update(2 * S.data)
+    x, _ = merbit.cg(A, b)
+    assert A._source.solver[2] is kept
+    numpy.testing.assert_allclose(2 * S @ x, b, rtol=1e-6)
+    merbit.cg(A, b, tolerance=1e-3)
+    assert A._source.solver[2] is not kept
+
+
+def test_solves_of_several_threads(random):
+    S = laplacian(3000)
+    A, b = merbit.csr(S), random.random(3000)
+    expected, results = merbit.cg(A, b)[0], []
+    workers = [threading.Thread(target=lambda: results.append(merbit.cg(A, b)[0])) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(results) == 4 and all(numpy.allclose(x, expected) for x in results)
+
+
+def test_wrong_arguments():
+    S, b = laplacian(10), numpy.ones(10)
+    A = merbit.csr(S)
+    for wrong, kind, words in (
+        (lambda: merbit.cg(A, b[:-1]), ValueError, "b has shape"),
+        (lambda: merbit.cg(A, b.astype("f4")), ValueError, "float32"),
+        (lambda: merbit.cg(A, list(b)), TypeError, "list"),
+        (lambda: merbit.cg(A.T, b), NotImplementedError, "transpose"),
+        (lambda: merbit.cg(A, numpy.ones(20)[::2]), ValueError, "gaps"),
+        (lambda: merbit.cg("A", b), TypeError, "no matrix"),
+        (lambda: merbit.cg(A, b, preconditioner="ilu"), ValueError, "ilu"),
+        (lambda: merbit.cg(A, b, preconditioner=3), TypeError, "3"),
+        (lambda: merbit.cg(A, b, tolerance=-1.0), ValueError, "tolerance"),
+        (lambda: merbit.cg(A, b, progress=3), TypeError, "progress"),
+        (lambda: merbit.cg(A, b, max_iterations=-5), ValueError, "max_iterations"),
+        (lambda: merbit.cg(merbit.csr(S[:5]), b[:5]), ValueError, "square"),
+        (lambda: merbit.cg(A, b, x0=numpy.ones(3)), ValueError, "broadcast"),
+        (lambda: merbit.eigsh(A, 0), ValueError, "k is 0"),
+        (lambda: merbit.eigsh(A, 33), ValueError, "k is 33"),
+        (lambda: merbit.eigsh(A, which="SM"), ValueError, "SM"),
+        (lambda: merbit.eigsh(A, method="qr"), ValueError, "qr"),
+        (lambda: merbit.eigsh(S.astype(complex)), NotImplementedError, "complex128"),
+        (lambda: merbit.pagerank(S), ValueError, "negative|-1"),
+        (lambda: merbit.pagerank(abs(S), damping=2.0), ValueError, "damping"),
+        (lambda: merbit.pagerank(abs(S), personalisation=numpy.ones(3)), ValueError, "personalisation"),
+        (lambda: merbit.pagerank(abs(S), personalisation=numpy.ones(10, "f4")), TypeError, "float32"),
+        (lambda: merbit.pagerank(abs(S), personalisation={10: 1.0}), ValueError, "vertex 10"),
+        (lambda: merbit.pagerank(abs(S), max_iterations=-1), ValueError, "max_iterations"),
+    ):
+        with pytest.raises(kind, match=words):
+            wrong()
+
+
+@pytest.mark.parametrize("name", ["cg", "gmres", "bicgstab", "minres", "lsqr"])
+def test_scipy_solvers_take_a_matrix(random, name):
+    S, b = laplacian(60, 0.5), random.random(60)
+    x = getattr(scipy.sparse.linalg, name)(merbit.csr(S), b)[0]
+    numpy.testing.assert_allclose(S @ x, b, rtol=1e-3, atol=1e-3)
+
+
+def test_scipy_linear_operators(random):
+    S = laplacian(60)
+    A = merbit.csr(S)
+    operator = scipy.sparse.linalg.aslinearoperator(A)
+    assert operator.shape == A.shape and operator.dtype == A.dtype
+    numpy.testing.assert_allclose((2 * operator + operator.H) @ numpy.ones(60), 3 * (S @ numpy.ones(60)))
+    numpy.testing.assert_allclose(scipy.sparse.linalg.eigsh(A, 3)[0], scipy.sparse.linalg.eigsh(S, 3)[0])
+    R = S[:40]
+    numpy.testing.assert_allclose(scipy.sparse.linalg.svds(merbit.csr(R), 3)[1], scipy.sparse.linalg.svds(R, 3)[1])
+
+
+def test_eigsh():
+    S = laplacian(100)
+    for which in ("LM", "LA", "SA"):
+        w, v, info = merbit.eigsh(S, 3, which=which)
+        expected = scipy.sparse.linalg.eigsh(S, 3, which=which)[0]
+        numpy.testing.assert_allclose(sorted(w), sorted(expected), rtol=1e-8)
+        assert info.converged and info.converged_pairs == 3 and len(info.residuals) == 3 and v.shape == (100, 3)
+        numpy.testing.assert_allclose(S @ v, v * w, atol=1e-8)
+    w, v, info = merbit.eigsh(laplacian(100).astype("float32"), 1, method="power", max_iterations=3)
+    assert v.dtype == "float32" and info.stop == "cap" and info.iterations == 3
+
+
+def reference_pagerank(S, teleport, damping=0.85):
+    weight = S.sum(axis=1)
+    dangling = weight == 0
+    P = scipy.sparse.diags_array(1 / numpy.where(dangling, 1, weight)) @ S
+    x = teleport
+    for _ in range(500):
+        x = damping * (P.T @ x + x[dangling].sum() * teleport) + (1 - damping) * teleport
+    return x
+
+
+def test_pagerank(sparse, random):
+    S = sparse(80, 80)
+    even, seeds = numpy.full(80, 1 / 80), random.random(80)
+    for graph in (S, merbit.csr(S), S.tocoo()):
+        ranks, info = merbit.pagerank(graph)
+        assert info.converged and len(info.history) == info.iterations and info.history[-1] == info.change
+        numpy.testing.assert_allclose(ranks, reference_pagerank(S, even), atol=1e-9)
+    ranks, _ = merbit.pagerank(S, personalisation=seeds, damping=0.7)
+    numpy.testing.assert_allclose(ranks, reference_pagerank(S, seeds / seeds.sum(), 0.7), atol=1e-9)
+    ones = scipy.sparse.csr_array((numpy.ones(S.nnz), S.indices, S.indptr), S.shape)
+    ranks, _ = merbit.pagerank(S, personalisation={5: 2.0, 7: 2.0}, unweighted=True)
+    numpy.testing.assert_allclose(ranks, reference_pagerank(ones, numpy.eye(80)[[5, 7]].mean(axis=0)), atol=1e-9)
+    again, more = merbit.pagerank(S, start=merbit.pagerank(S)[0], unaccelerated=True)
+    assert more.iterations < info.iterations
+    assert merbit.pagerank(S, max_iterations=3)[1].stop == "cap"
+
+
+# ---- Watching and cancelling ----
+
+
+def test_progress(random):
+    S, b = laplacian(500), random.random(500)
+    context = merbit.Context("cpu")  # on a GPU the host looks ten times a second only
+    A, graph = merbit.csr(S, context=context), merbit.csr(abs(S), context=context)
+    for call in (
+        lambda **o: merbit.cg(A, b, **o)[1],
+        lambda **o: merbit.gmres(A, b, **o)[1],
+        lambda **o: merbit.pagerank(graph, **o)[1],
+        lambda **o: merbit.eigsh(A, 4, **o)[2],
+    ):
+        seen = []
+        info = call(progress=lambda *what: seen.append(what))
+        assert info.converged and seen and all(len(what) == 3 and what[2] >= 0 for what in seen)
+        assert [what[0] for what in seen] == sorted(what[0] for what in seen)
+
+        def stop(iteration, change, seconds):
+            raise StopIteration
+
+        assert call(progress=stop).stop == "cancelled"
+
+        def fail(iteration, change, seconds):
+            raise KeyError("ours")
+
+        with pytest.raises(KeyError, match="ours"):
+            call(progress=fail)
+
+
+def test_failing_preconditioner(random):
+    A, b = merbit.csr(laplacian(100), context=merbit.Context("cpu")), random.random(100)
+
+    def fail(r):
+        raise KeyError("ours")
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="ours"):
+            merbit.cg(A, b, preconditioner=fail)
+    with pytest.raises(ValueError):
+        merbit.cg(A, b, preconditioner=lambda r: r[:5])
+    assert merbit.cg(A, b)[1].converged
+
+
+def test_solve_within_a_solve(random):
+    A, b = merbit.csr(laplacian(60), context=merbit.Context("cpu")), random.random(60)
+    x, info = merbit.gmres(A, b, preconditioner=lambda r: merbit.cg(A, r.copy(), tolerance=1e-2)[0])
+    numpy.testing.assert_allclose(laplacian(60) @ x, b, rtol=1e-6)
+
+
+def test_interrupt():
+    """Ctrl-C ends a solve at once, and the matrix is as before."""
+    n = 500000
+    A, b = merbit.csr(laplacian(n, 0.0)), numpy.ones(n)
+    for call in (
+        lambda: merbit.cg(A, b, tolerance=1e-14, max_iterations=10**7),
+        lambda: merbit.gmres(A, b, tolerance=1e-14, max_iterations=10**7),
+    ):
+        timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+        timer.start()
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        assert time.monotonic() - begin < 15  # the whole solve takes minutes
+        timer.join()
+    assert merbit.cg(A, b, max_iterations=5)[1].stop == "cap"
+
+
+def test_tqdm(random):
+    tqdm = pytest.importorskip("tqdm", reason="tqdm is not installed")
+    with tqdm.tqdm(disable=False, file=open("/dev/null", "w")) as bar:
+        _, info = merbit.cg(laplacian(100), random.random(100), progress=bar)
+        assert info.converged and 0 < bar.n <= info.iterations
