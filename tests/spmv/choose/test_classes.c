@@ -373,8 +373,6 @@ static void classes_grow_by_powers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(estimates_of_gpus),
-      cmocka_unit_test(implausible_figures),
       cmocka_unit_test(no_choice_is_behind_scan),
       cmocka_unit_test(classes_grow_by_powers),
   };
