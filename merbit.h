@@ -15407,7 +15407,7 @@ typedef struct mbi_transpose {
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8)
 #define MBI_VALUES_KEYS 512
 #ifndef MBI_VALUES_LAUNCH
-#define MBI_VALUES_LAUNCH 4000000u
+#define MBI_VALUES_LAUNCH 0.156
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
@@ -19367,9 +19367,12 @@ static double mbi_choose_stream(const merbit_plan *plan) {
   return 1 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
+static double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
+  return launches * plan->profile->launch_seconds * plan->profile->copy_rate;
+}
+
 static int mbi_choose_fills(const merbit_plan *plan, double launches) {
-  return (double)mbi_device_csr_stream_bytes(plan) >=
-      launches * plan->profile->launch_seconds * plan->profile->copy_rate;
+  return (double)mbi_device_csr_stream_bytes(plan) >= mbi_choose_launch_bytes(plan, launches);
 }
 
 static double mbi_walk_load(const merbit_plan *plan) {
@@ -19473,12 +19476,13 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
       MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
   const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
+  const uint64_t launch = (uint64_t)mbi_choose_launch_bytes(plan, MBI_VALUES_LAUNCH);
   mbi_value_form best = MBI_VALUES_GENERAL;
   uint64_t least = general - general / 8;
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
+    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + launch
         : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
     if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
       best = order[i];
@@ -30059,7 +30063,7 @@ static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 }
 
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
-#define MBI_SOLVE_LATENCY 1e-5
+#define MBI_SOLVE_LAUNCHES 2
 #define MBI_SOLVE_TIGHTENINGS 6
 
 static const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
@@ -30102,12 +30106,15 @@ static int mbi_solve_next_round(int done, double seconds) {
       : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
 }
 
+static double mbi_solve_iteration(const merbit_plan *plan) {
+  return MBI_SOLVE_LAUNCHES * plan->profile->launch_seconds +
+      (double)plan->stream_bytes * mbi_choose_stream(plan);
+}
+
 static int mbi_solve_first_round(const merbit_solver *solver) {
-  const double least =
-      MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * mbi_choose_stream(solver->plan);
-  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
-      : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
-      : mbi_solve_next_round(1, 2 * least);
+  return !mbi_recorded_loops(solver) ? MBI_SOLVE_ROUND_FIRST : solver->desc.progress != NULL
+      ? 2 * MBI_SOLVE_ROUND_FIRST
+      : mbi_solve_next_round(1, 2 * mbi_solve_iteration(solver->plan));
 }
 
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fake/support.h"
+#include "support/effort.h"
 
 static char directory[64];
 
@@ -223,31 +224,71 @@ static void unwritable(void **state) {
   }
 }
 
-/* Whatever call fails, a plan could go on with the estimate, and no memory is left behind. */
-static void failing_calls(void **state) {
-  static const char *const calls[] = {"cuMemAlloc_v2",       "cuMemsetD8Async",
-                                      "cuModuleLoadData",    "cuModuleGetFunction",
-                                      "cuStreamSynchronize", "cuLaunchKernel"};
+/* Takes the profile while call `at` of a library fails, or an allocation of host memory if
+ * `calls` is NULL. Returns whether there were so many. */
+static int fails(fake_calls *calls, const char *cache_dir, long at, int code, int for_good) {
+  merbit_context *context;
+  const merbit_device_profile *taken;
+  int failed;
+  fake_reset();
+  cuda->l2_bytes = 65536;
+  context = fake_context(cache_dir);
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  if (calls != NULL) {
+    calls->made = 0;
+    calls->fail_at = at;
+    calls->code = code;
+    calls->for_good = for_good;
+  } else {
+    host.made = 0;
+    host.fail_at = at;
+    host.for_good = for_good;
+  }
+  taken = mbi_profile_take(context, 1);
+  failed = calls != NULL ? calls->failed > 0 : host.made >= at;
+  cuda->calls.fail_at = nvrtc->calls.fail_at = host.fail_at = 0;
+  assert_ptr_equal(taken, &context->device.estimate);
+  assert_int_equal(merbit_last_error(context, NULL, 0), MERBIT_OK);
+  mbi_device_leave(context);
+  assert_int_equal(mbi_device_enter(context), cuda->dead != 0 ? MERBIT_DEVICE_LOST : MERBIT_OK);
+  if (cuda->dead == 0) {
+    mbi_device_leave(context);
+  }
+  merbit_context_destroy(context);
+  assert_int_equal(cuda->after_death, 0);
+  fake_expect_clean();
+  return failed;
+}
+
+/* Each of the first calls fails, and each `step`-th of those that follow. */
+static void fail_each(fake_calls *calls, const char *cache_dir, int code, long step) {
+  int for_good;
+  for (for_good = 0; for_good <= 1; for_good++) {
+    long at = 1, run = 0;
+    while (fails(calls, cache_dir, at, code, for_good)) {
+      at += run++ < 16 ? 1 : step;
+    }
+    assert_true(run > 1);
+  }
+}
+
+/* Whatever fails, a plan can go on with the estimate, no memory is left behind, and a device
+ * that died is not asked again. */
+static void any_call_fails(void **state) {
+  static const int codes[] = {1, 2, 700};
   size_t i;
   (void)state;
-  for (i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-    merbit_context *context = fake_context("");
-    char sentence[MERBIT_MESSAGE_SIZE];
-    cuda->calls.only = calls[i];
-    cuda->calls.made = 0;
-    cuda->calls.fail_at = 1;
-    cuda->calls.code = 2;
-    cuda->calls.failed = 0;
-    assert_int_equal(mbi_device_enter(context), MERBIT_OK);
-    assert_ptr_equal(mbi_profile_take(context, 1), &context->device.estimate);
-    mbi_device_leave(context);
-    assert_int_equal(cuda->calls.failed, 1);
-    assert_int_equal(merbit_last_error(context, sentence, sizeof sentence), MERBIT_OK);
-    cuda->calls.fail_at = 0;
-    cuda->calls.only = NULL;
-    merbit_context_destroy(context);
-    fake_expect_clean();
+  for (i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    fail_each(&cuda->calls, i == 0 ? directory : "", codes[i], test_effort(41, 1));
   }
+  fail_each(&nvrtc->calls, "", 1, 1);
+  fail_each(&nvrtc->calls, "", 6, 1);
+}
+
+static void any_allocation_fails(void **state) {
+  (void)state;
+  fail_each(NULL, "", 0, 1);
+  fail_each(NULL, directory, 0, 1);
 }
 
 int main(void) {
@@ -260,7 +301,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(implausible_or_short, begin, end),
       cmocka_unit_test_setup_teardown(damaged_files, begin, end),
       cmocka_unit_test_setup_teardown(unwritable, begin, end),
-      cmocka_unit_test_setup_teardown(failing_calls, begin, end),
+      cmocka_unit_test_setup_teardown(any_call_fails, begin, end),
+      cmocka_unit_test_setup_teardown(any_allocation_fails, begin, end),
   };
   fake_open("new");
   return cmocka_run_group_tests(tests, NULL, NULL);

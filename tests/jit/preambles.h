@@ -18,6 +18,7 @@ static void plan_make(merbit_type type, int form, int first, int second, int thr
                       merbit_plan *plan) {
   test_plan_clear(plan);
   plan->context = host;
+  plan->profile = &host->device.estimate;
   plan->type = type;
   plan->desc.vector_type = plan_sums;
   plan->device.values = form & 1 && !(form & 2) ? 0 : 16;

@@ -11,6 +11,7 @@
 
 #include "jit/preambles.h"
 #include "support/effort.h"
+#include "support/gpus.h"
 
 static int compiled;
 
@@ -46,7 +47,8 @@ static int set_up(void **state) {
   if (merbit_context_create(&desc, &host, NULL) != MERBIT_OK) {
     return 1;
   }
-  host->device.shared_bytes_per_block = 227 << 10;
+  host->device.shared_bytes_per_block = gpus[0].shared_bytes;
+  mbi_profile_estimate(gpus[0].multiprocessors, &gpus[0].facts, &host->device.estimate);
   return 0;
 }
 

@@ -20,11 +20,14 @@ MBI_INTERNAL double mbi_choose_stream(const merbit_plan *plan) {
   return 1 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
 }
 
-/* Returns whether the matrix has as many bytes as are copied in the time of so many launches.
- */
+/* Returns the bytes that are copied in the time of so many launches. */
+MBI_INTERNAL double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
+  return launches * plan->profile->launch_seconds * plan->profile->copy_rate;
+}
+
+/* Returns whether the matrix has at least the bytes that are copied in so many launches. */
 MBI_INTERNAL int mbi_choose_fills(const merbit_plan *plan, double launches) {
-  return (double)mbi_device_csr_stream_bytes(plan) >=
-         launches * plan->profile->launch_seconds * plan->profile->copy_rate;
+  return (double)mbi_device_csr_stream_bytes(plan) >= mbi_choose_launch_bytes(plan, launches);
 }
 
 /* Returns the seconds of a load on which the next load waits. */
