@@ -593,6 +593,19 @@ static void rates_of_gathers(void **state) {
   }
 }
 
+/* What a launch costs in bytes follows the GPU's launches and its memory. */
+static void bytes_of_launches(void **state) {
+  merbit_device_profile own = h200_profile();
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, 1, 1);
+  assert_true(fabs(mbi_choose_launch_bytes(&plan, MBI_VALUES_LAUNCH) / 4e6 - 1) < 0.01);
+  own.launch_seconds *= 3;
+  own.copy_rate /= 2;
+  plan.profile = &own;
+  assert_true(fabs(mbi_choose_launch_bytes(&plan, MBI_VALUES_LAUNCH) / 6e6 - 1) < 0.01);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_matrices),
@@ -604,6 +617,7 @@ int main(void) {
       cmocka_unit_test(what_making_costs),
       cmocka_unit_test(few_calls),
       cmocka_unit_test(rates_of_gathers),
+      cmocka_unit_test(bytes_of_launches),
       cmocka_unit_test(full_blocks),
       cmocka_unit_test(long_rows_among_even_ones),
       cmocka_unit_test(walks_that_do_not_show),
