@@ -828,6 +828,24 @@ typedef struct merbit_context_desc {
   int bind_threads;         /* nonzero: bind each CPU thread but the caller's to one processor */
 } merbit_context_desc;
 
+#define MERBIT_PROFILE_SIZES 6
+
+/* The speed of a GPU's caches and memory, of which AUTO makes its forecasts. It is measured
+ * once per GPU and driver, when AUTO first has a plan for which that pays, and kept in the disk
+ * cache; until then, and for deterministic plans, it is estimated from what the driver says of the
+ * GPU. A gather is a load of one element of x at a random place. */
+typedef struct merbit_device_profile {
+  int measured;               /* 1: measured, now or earlier; 0: estimated */
+  double l2_bytes;            /* size of the L2 cache */
+  double copy_rate;           /* bytes per second of a copy in GPU memory: read plus written */
+  double launch_seconds;      /* the shortest product: two launches, each with a few loads */
+  double l2_load_seconds;     /* a load from L2 on which the next load waits */
+  double memory_load_seconds; /* the same from memory */
+  double gather_bytes[MERBIT_PROFILE_SIZES];    /* sizes of x, rising; rates lie between */
+  double gather_rate_f32[MERBIT_PROFILE_SIZES]; /* gathers of 4 bytes per second */
+  double gather_rate_f64[MERBIT_PROFILE_SIZES]; /* gathers of 8 bytes per second */
+} merbit_device_profile;
+
 /* Facts about a context and its work so far, from merbit_context_get_info. */
 typedef struct merbit_context_info {
   merbit_side side;           /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
@@ -840,9 +858,10 @@ typedef struct merbit_context_info {
   int compute_capability;     /* 90 for 9.0; 0 on the CPU */
   int driver_version;         /* the CUDA version of the driver: 13000 for 13.0; 0 on the CPU */
   int nvrtc_version;          /* the same for NVRTC */
-  int64_t cache_hits;         /* kernels found in the disk cache */
-  int64_t cache_misses;       /* kernels that were compiled */
+  int64_t cache_hits;         /* kernels and figures found in the disk cache */
+  int64_t cache_misses;       /* those that were not: kernels are compiled then */
   int64_t cache_errors;       /* disk errors that the cache survived */
+  merbit_device_profile profile; /* of the GPU; zero on the CPU */
 } merbit_context_info;
 
 /* A description of a matrix in arrays of yours; OWNERSHIP in the manual says how long they must
@@ -1660,6 +1679,10 @@ typedef struct mbi_device {
   int cooperative;
   int shared_bytes_per_block;
   char name[128];
+  merbit_device_profile estimate;
+  merbit_device_profile profile;
+  int profile_ready;
+  int profile_tried;
 } mbi_device;
 
 typedef struct mbi_cache {
@@ -2769,8 +2792,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 69
-#define MBI_KERNEL_HASH "ef01a8d11179fea1699dca771d00a01eb4e7e6c7cb72725f7df7d35e2db44f50"
+#define MBI_SOURCES 70
+#define MBI_KERNEL_HASH "bc530f2a7c2abb3aff9b97339cc4aa501962568f702ad87030a15d84620c3abe"
 
 typedef struct mbi_source {
   const char *name;
@@ -2790,6 +2813,23 @@ typedef struct mbk_scalar {
 } mbk_scalar;
 #endif
 #define MBK_POINTER(type) mbi_devptr
+typedef struct mbk_profile_copy_arguments {
+  MBK_POINTER(const mbk_u32) from;
+  MBK_POINTER(mbk_u32) to;
+  mbk_u64 packs;
+} mbk_profile_copy_arguments;
+
+typedef struct mbk_profile_gather_arguments {
+  MBK_POINTER(const mbk_u32) x;
+  mbk_u32 elements, count;
+  MBK_POINTER(mbk_u32) sum;
+} mbk_profile_gather_arguments;
+
+typedef struct mbk_profile_chase_arguments {
+  MBK_POINTER(const mbk_u32) x;
+  mbk_u32 elements, steps, seed;
+  MBK_POINTER(mbk_u32) end;
+} mbk_profile_chase_arguments;
 
 struct merbit_buffer {
   merbit_context *context;
@@ -2848,6 +2888,17 @@ typedef struct mbi_loaded {
   void *module;
   int64_t users;
 } mbi_loaded;
+
+typedef struct mbi_memory_facts {
+  int clock, memory_clock;
+  int memory_width;
+  int l2_bytes;
+} mbi_memory_facts;
+enum {
+  MBI_PROFILE_COPY, MBI_PROFILE_LAUNCH, MBI_PROFILE_L2_LOAD, MBI_PROFILE_MEMORY_LOAD,
+  MBI_PROFILE_F32, MBI_PROFILE_F64 = MBI_PROFILE_F32 + MERBIT_PROFILE_SIZES,
+  MBI_PROFILE_FIGURES = MBI_PROFILE_F64 + MERBIT_PROFILE_SIZES };
+#define MBI_PROFILE_SECONDS 0.05
 
 typedef struct mbi_preamble {
   char text[8192];
@@ -3336,8 +3387,78 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
   }
 }
 
+/* ==== >>jit/profile_estimate.c  what the GPU's memory does, by its attributes ============= */
+#define MBI_PROFILE_COPY_SHARE 0.8705
+#define MBI_PROFILE_GATHERS_PER_CLOCK 0.6122
+#define MBI_PROFILE_GATHER_BYTES 107.0
+#define MBI_PROFILE_L2_CLOCKS 396.0
+#define MBI_PROFILE_MEMORY_SECONDS 0.3e-6
+#define MBI_PROFILE_LAUNCH_SECONDS 6e-6
+
+static double mbi_profile_at_least(double value, double least) {
+  return value > least ? value : least;
+}
+
+static void mbi_profile_estimate(int multiprocessors, const mbi_memory_facts *facts,
+    merbit_device_profile *profile) {
+  static const double size[MERBIT_PROFILE_SIZES] = {0.2543, 0.5086, 1.065, 2.13, 4.26, 17.07};
+  static const double held[MERBIT_PROFILE_SIZES] = {1, 0.952, 0.632, 0.327, 0.148, 0};
+  const double clock = 1e3 * mbi_profile_at_least(facts->clock, 1e5);
+  const double memory_clock = 1e3 * mbi_profile_at_least(facts->memory_clock, 1e5);
+  const double width = mbi_profile_at_least(facts->memory_width, 64) / 8;
+  const double near = multiprocessors * clock * MBI_PROFILE_GATHERS_PER_CLOCK;
+  double far;
+  int i;
+  memset(profile, 0, sizeof *profile);
+  profile->l2_bytes = mbi_profile_at_least(facts->l2_bytes, 65536);
+  profile->copy_rate = 2 * memory_clock * width * MBI_PROFILE_COPY_SHARE;
+  profile->launch_seconds = MBI_PROFILE_LAUNCH_SECONDS;
+  profile->l2_load_seconds = MBI_PROFILE_L2_CLOCKS / clock;
+  profile->memory_load_seconds = profile->l2_load_seconds + MBI_PROFILE_MEMORY_SECONDS;
+  far = profile->copy_rate / MBI_PROFILE_GATHER_BYTES;
+  far = far < near ? far : near;
+  for (i = 0; i < MERBIT_PROFILE_SIZES; i++) {
+    profile->gather_bytes[i] = size[i] * profile->l2_bytes;
+    profile->gather_rate_f32[i] = 1 / (held[i] / near + (1 - held[i]) / far);
+    profile->gather_rate_f64[i] = profile->gather_rate_f32[i];
+  }
+}
+
+static void mbi_profile_figures(merbit_device_profile *profile, double *figures, int set) {
+  double *const single[MBI_PROFILE_F32] = {&profile->copy_rate, &profile->launch_seconds,
+      &profile->l2_load_seconds, &profile->memory_load_seconds};
+  int i;
+  for (i = 0; i < MBI_PROFILE_FIGURES; i++) {
+    double *const field = i < MBI_PROFILE_F32 ? single[i] : i < MBI_PROFILE_F64
+        ? &profile->gather_rate_f32[i - MBI_PROFILE_F32]
+        : &profile->gather_rate_f64[i - MBI_PROFILE_F64];
+    if (set) {
+      *field = figures[i];
+    } else {
+      figures[i] = *field;
+    }
+  }
+}
+
+static int mbi_profile_plausible(const double *figures, const merbit_device_profile *estimate) {
+  merbit_device_profile copy = *estimate;
+  double expected[MBI_PROFILE_FIGURES];
+  int i;
+  mbi_profile_figures(&copy, expected, 0);
+  for (i = 0; i < MBI_PROFILE_FIGURES; i++) {
+    if (!(figures[i] >= expected[i] / 10 && figures[i] <= expected[i] * 10)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
 /* ==== >>jit/device.c  one device: context, errors ========================================= */
+#define MBI_ATTRIBUTE_CLOCK 13
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16
+#define MBI_ATTRIBUTE_MEMORY_CLOCK 36
+#define MBI_ATTRIBUTE_MEMORY_WIDTH 37
+#define MBI_ATTRIBUTE_L2_BYTES 38
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
 #define MBI_ATTRIBUTE_COOPERATIVE 95
@@ -3448,6 +3569,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 static merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
+  mbi_memory_facts facts;
   MBI_TRY(mbi_device_check(context, device->driver.device_get_name(
       device->name, (int)sizeof device->name - 1, device->ordinal),
       "cuDeviceGetName", "asking for the GPU's name"));
@@ -3458,6 +3580,11 @@ static merbit_status mbi_device_examine(merbit_context *context) {
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
       &device->shared_bytes_per_block));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CLOCK, &facts.clock));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_MEMORY_CLOCK, &facts.memory_clock));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_MEMORY_WIDTH, &facts.memory_width));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_L2_BYTES, &facts.l2_bytes));
+  mbi_profile_estimate(device->multiprocessors, &facts, &device->estimate);
   device->compute_capability = 10 * major + minor;
   device->dependent_launch = device->compute_capability >= 90 &&
       device->driver.launch_kernel_ex != NULL &&
@@ -3982,6 +4109,45 @@ static const char *const mbi_source_jit_functions_cuh[] = {
 "template <class T> MBK_DEVICE bool mbk_truth_of(T number) {\nreturn number != (T)0;\n}\n\n\n"
 "MBK_DEVICE double mbk_number(mbk_u64 bits) {\nunion {\nmbk_u64 bits;\ndouble value;\n"
 "} number;\nnumber.bits = bits;\nreturn number.value;\n}\n",
+NULL};
+
+static const char *const mbi_source_jit_profile_cu[] = {
+"\n\n#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_profile_copy_arguments { MBK_POINTER(const mbk_u32) from; "
+"MBK_POINTER(mbk_u32) to; mbk_u64 packs; } mbk_profile_copy_arguments; typedef struct "
+"mbk_profile_gather_arguments { MBK_POINTER(const mbk_u32) x; mbk_u32 elements, count; "
+"MBK_POINTER(mbk_u32) sum; } mbk_profile_gather_arguments; typedef struct "
+"mbk_profile_chase_arguments { MBK_POINTER(const mbk_u32) x; mbk_u32 elements, steps, seed; "
+"MBK_POINTER(mbk_u32) end; } mbk_profile_chase_arguments;\n\n#define MBK_PROFILE_THREADS 256\n"
+"#define MBK_PROFILE_TOGETHER 8\n#define MBK_PROFILE_PACK 4\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_profile_place(mbk_u32 number, mbk_u32 elements) {\n"
+"number = (number ^ number >> 16) * 0x85ebca6bu;\n"
+"number = (number ^ number >> 13) * 0xc2b2ae35u;\n"
+"return (mbk_u32)((mbk_u64)(number ^ number >> 16) * elements >> 32);\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PROFILE_THREADS)\n"
+"mbk_profile_copy(MBK_GRID_CONSTANT mbk_profile_copy_arguments a) {\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_PROFILE_THREADS + mbk_thread(); i < a.packs;\n"
+"i += (mbk_u64)mbk_grid() * MBK_PROFILE_THREADS) {\nmbk_store_pack(\n"
+"a.to + i * MBK_PROFILE_PACK,\n"
+"mbk_load_pack_streaming<mbk_u32, MBK_PROFILE_PACK>(a.from + i * MBK_PROFILE_PACK));\n}\n"
+"}\n\n\n\n"
+"template <class T> MBK_DEVICE void mbk_profile_run(const mbk_profile_gather_arguments &a) {\n"
+"const T *const x = (const T *)(const void *)a.x;\n"
+"const mbk_u32 first = (mbk_block() * MBK_PROFILE_THREADS + mbk_thread()) * a.count;\n"
+"T sum = 0;\nfor (mbk_u32 i = 0; i < a.count; i += MBK_PROFILE_TOGETHER) {\n"
+"T some[MBK_PROFILE_TOGETHER];\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_PROFILE_TOGETHER; j++) {\n"
+"some[j] = mbk_load(x + mbk_profile_place(first + i + j, a.elements));\n}\n#pragma unroll\n",
+"for (mbk_u32 j = 0; j < MBK_PROFILE_TOGETHER; j++) {\nsum += some[j];\n}\n}\nif (sum != 0) {\n"
+"*a.sum = 1;\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PROFILE_THREADS)\n"
+"mbk_profile_gather_f32(MBK_GRID_CONSTANT mbk_profile_gather_arguments a) {\n"
+"mbk_profile_run<float>(a);\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PROFILE_THREADS)\n"
+"mbk_profile_gather_f64(MBK_GRID_CONSTANT mbk_profile_gather_arguments a) {\n"
+"mbk_profile_run<double>(a);\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(32) mbk_profile_chase(MBK_GRID_CONSTANT mbk_profile_chase_arguments a) {\n"
+"mbk_u32 found = 0;\nfor (mbk_u32 i = 0; i < a.steps; i++) {\n"
+"found = mbk_load_fresh(a.x + mbk_profile_place(a.seed + i + found, a.elements));\n}\n"
+"*a.end = found;\n}\n",
 NULL};
 
 static const char *const mbi_source_jit_types_cuh[] = {
@@ -7274,7 +7440,7 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "mbk_arrays_check_arguments; typedef struct mbk_arrays_narrow_arguments { MBK_POINTER(const "
 "MBK_COLUMN) wide; mbk_i64 nnz; MBK_POINTER(mbk_i32) narrow; } mbk_arrays_narrow_arguments; "
 "typedef struct mbk_arrays_count_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
-"rows; MBK_POINTER(mbk_u32) counts, longest; MBK_POINTER(mbk_u64) widths; } "
+"rows; MBK_POINTER(mbk_u32) counts, longest; MBK_POINTER(mbk_u64) widths, sorted; } "
 "mbk_arrays_count_arguments; typedef struct mbk_arrays_offsets_arguments { "
 "MBK_POINTER(mbk_u32) counts; mbk_u64 blocks; MBK_POINTER(mbk_u32) total; } "
 "mbk_arrays_offsets_arguments; typedef struct mbk_arrays_compact_arguments { MBK_POINTER(const "
@@ -7304,25 +7470,45 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(MBK_GRID_CONSTANT mbk_arrays_narrow_arguments a) {\n"
 "for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n"
-"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n\n"
+"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n#define MBK_LENGTH_BINS 512\n\n"
+"MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
+"const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);\n"
+"return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);\n}\n\n\n",
+"MBK_DEVICE mbk_u64 mbk_length_bin_size(mbk_u32 bin) {\n"
+"return bin < 32 ? bin > 0 : (mbk_u64)2 << (bin - 32) / 16;\n}\n\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {\n"
+"const mbk_u32 low = bins[2 * mbk_thread()], high = bins[2 * mbk_thread() + 1];\n"
+"mbk_u32 longer = low + high;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u32 behind = mbk_shuffle_down(0xffffffffu, longer, d, 32);\n"
+"longer += mbk_lane() + (mbk_u32)d < 32 ? behind : 0;\n}\nif (mbk_lane() == 0) {\n"
+"sums[mbk_thread() / 32] = longer;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 warp = mbk_thread() / 32 + 1; warp < 8; warp++) {\nlonger += sums[warp];\n}\n"
+"return mbk_length_bin_size(2 * mbk_thread()) * ((longer + 31) / 32) +\n"
+"mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(MBK_GRID_CONSTANT mbk_arrays_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
-"mbk_u32 *const total = (mbk_u32 *)(width + 1);\n",
+"mbk_u64 *const sorted = width + 1;\n"
+"mbk_u32 *const bins = (mbk_u32 *)(width + 2), *const total = bins + MBK_LENGTH_BINS;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
-"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n*width = 0;\n"
-"*total = 0;\n}\nmbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
+"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n"
+"*width = *sorted = 0;\n*total = 0;\n}\nbins[mbk_thread()] = bins[mbk_thread() + 256] = 0;\n"
+"mbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
 "const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
 "const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
 "slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
 "count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
-"for (int d = 16; d > 0; d >>= 1) {\n"
+"const mbk_u32 bin = mbk_length_bin(slice);\n",
+"if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {\n"
+"mbk_atomic_add(bins + bin, 1u);\n} else if (mbk_lane() == 0) {\n"
+"mbk_atomic_add(bins + bin, 32u);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
 "slice = other > slice ? other : slice;\n}\nslots += slice;\n"
 "most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
 "mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
-"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"a.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(1024)\n"
+"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\n"
+"mbk_atomic_add(sorted, mbk_length_widths(bins, total + 2));\nmbk_block_sync();\n"
+"if (mbk_thread() == 0) {\na.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n"
+"mbk_atomic_add(a.sorted, *sorted);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(1024)\n"
 "mbk_arrays_offsets(MBK_GRID_CONSTANT mbk_arrays_offsets_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
 "for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
@@ -7332,10 +7518,10 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
 "const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n",
+"for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
 "before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n"
-"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
+"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n",
 "a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
 "mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256)\n"
@@ -7356,11 +7542,11 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
 "mbk_arrays_columns(MBK_GRID_CONSTANT mbk_arrays_columns_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n",
+"const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
 "for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
 "mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_lengths(MBK_GRID_CONSTANT mbk_arrays_lengths_arguments a) {\n"
+"mbk_arrays_lengths(MBK_GRID_CONSTANT mbk_arrays_lengths_arguments a) {\n",
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
 "((mbk_u64)(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride;\n"
@@ -7380,11 +7566,11 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\nreturn bits ^ bits >> 31;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(MBK_GRID_CONSTANT mbk_arrays_hash_arguments a) {\n"
 "const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n",
+"const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n"
 "for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
 "sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
 "for (mbk_u64 k = first; k < a.nnz; k += stride) {\n"
-"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
+"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n",
 "for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
 "#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n\n"
@@ -7404,12 +7590,12 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
 "const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
 "bool same = next == end - start;\n"
-"for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n",
+"for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
 "part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
 "if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
 "(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
 "mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n"
-"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
+"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n",
 "const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
 "same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
 "if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
@@ -8342,6 +8528,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/functions.cuh", mbi_source_jit_functions_cuh},
+    {"jit/profile.cu", mbi_source_jit_profile_cu},
     {"jit/types.cuh", mbi_source_jit_types_cuh},
     {"solve/bicgstab/bicgstab.cu", mbi_source_solve_bicgstab_bicgstab_cu},
     {"solve/bicgstab/steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
@@ -9035,6 +9222,232 @@ static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
   memset(program, 0, sizeof *program);
 }
 
+/* ==== >>jit/profile.c  what the GPU's memory does, measured and remembered ================ */
+#define MBI_PROFILE_THREADS 256
+#define MBI_PROFILE_TOGETHER 8
+#define MBI_PROFILE_ROUNDS 2
+#define MBI_PROFILE_LAUNCHES 50
+#define MBI_PROFILE_STEPS 1000
+#ifndef MBI_PROFILE_GATHERS
+#define MBI_PROFILE_GATHERS 33554432u
+#endif
+
+typedef struct mbi_profiler {
+  merbit_context *context;
+  mbi_program program;
+  void *copy, *gather_f32, *gather_f64, *chase;
+  mbi_devptr memory;
+  uint64_t bytes;
+  double waiting;
+} mbi_profiler;
+
+static merbit_status mbi_profile_chase(const mbi_profiler *p, uint64_t bytes, int steps,
+    int seed) {
+  mbk_profile_chase_arguments arguments;
+  arguments.x = p->memory;
+  arguments.elements = (mbk_u32)(bytes / sizeof(uint32_t));
+  arguments.steps = (mbk_u32)steps;
+  arguments.seed = (mbk_u32)seed;
+  arguments.end = p->memory + p->bytes;
+  return mbi_device_launch(p->context, p->chase, "mbk_profile_chase", 1, 1, 0, NULL,
+      &arguments);
+}
+
+static merbit_status mbi_profile_launches(const mbi_profiler *p, int products,
+    double *seconds) {
+  const double start = mbi_seconds();
+  int i;
+  for (i = 0; i < 2 * products; i++) {
+    MBI_TRY(mbi_profile_chase(p, p->bytes, 3, i));
+  }
+  MBI_TRY(mbi_device_synchronize(p->context, NULL));
+  *seconds = (mbi_seconds() - start) / products;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_profile_loads(const mbi_profiler *p, int near, int round,
+    double *seconds) {
+  const double start = mbi_seconds();
+  MBI_TRY(mbi_profile_chase(p, near ? p->bytes / 256 : p->bytes, MBI_PROFILE_STEPS,
+      near ? 0 : round * MBI_PROFILE_STEPS));
+  MBI_TRY(mbi_device_synchronize(p->context, NULL));
+  *seconds = (mbi_seconds() - start - p->waiting) / MBI_PROFILE_STEPS;
+  return MERBIT_OK;
+}
+
+static int64_t mbi_profile_grid(const mbi_profiler *p) {
+  return 8 * (int64_t)p->context->device.multiprocessors;
+}
+
+static merbit_status mbi_profile_copy(const mbi_profiler *p, double *rate) {
+  const uint64_t half = p->bytes / 32 * 16;
+  const double start = mbi_seconds();
+  mbk_profile_copy_arguments arguments;
+  arguments.from = p->memory;
+  arguments.to = p->memory + half;
+  arguments.packs = half / 16;
+  MBI_TRY(mbi_device_launch(p->context, p->copy, "mbk_profile_copy", mbi_profile_grid(p),
+      MBI_PROFILE_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_synchronize(p->context, NULL));
+  *rate = 2 * (double)half / (mbi_seconds() - start - p->waiting);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_profile_gathers(const mbi_profiler *p, int f64, double bytes,
+    double *rate) {
+  const uint64_t threads = (uint64_t)mbi_profile_grid(p) * MBI_PROFILE_THREADS;
+  const double start = mbi_seconds();
+  mbk_profile_gather_arguments arguments;
+  arguments.x = p->memory;
+  arguments.elements = (mbk_u32)(bytes / (f64 ? sizeof(double) : sizeof(float)));
+  arguments.count = (mbk_u32)(MBI_PROFILE_GATHERS / threads / MBI_PROFILE_TOGETHER + 1) *
+      MBI_PROFILE_TOGETHER;
+  arguments.sum = p->memory + p->bytes;
+  MBI_TRY(mbi_device_launch(p->context, f64 ? p->gather_f64 : p->gather_f32,
+      f64 ? "mbk_profile_gather_f64" : "mbk_profile_gather_f32",
+      mbi_profile_grid(p), MBI_PROFILE_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_synchronize(p->context, NULL));
+  *rate = (double)threads * arguments.count / (mbi_seconds() - start - p->waiting);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_profile_figure(const mbi_profiler *p, int i, int round,
+    double *figure) {
+  const double *const bytes = p->context->device.estimate.gather_bytes;
+  switch (i) {
+  case MBI_PROFILE_COPY:
+    return mbi_profile_copy(p, figure);
+  case MBI_PROFILE_LAUNCH:
+    return mbi_profile_launches(p, MBI_PROFILE_LAUNCHES, figure);
+  case MBI_PROFILE_L2_LOAD:
+  case MBI_PROFILE_MEMORY_LOAD:
+    return mbi_profile_loads(p, i == MBI_PROFILE_L2_LOAD, round, figure);
+  default:
+    return i < MBI_PROFILE_F64 ? mbi_profile_gathers(p, 0, bytes[i - MBI_PROFILE_F32], figure)
+        : mbi_profile_gathers(p, 1, bytes[i - MBI_PROFILE_F64], figure);
+  }
+}
+
+static merbit_status mbi_profile_all(mbi_profiler *p, double *figures) {
+  int i, round;
+  for (round = 0; round < 2; round++) {
+    MBI_TRY(mbi_profile_launches(p, 1, &p->waiting));
+  }
+  for (i = 0; i < MBI_PROFILE_FIGURES; i++) {
+    const int is_time = i >= MBI_PROFILE_LAUNCH && i <= MBI_PROFILE_MEMORY_LOAD;
+    for (round = 0; round < MBI_PROFILE_ROUNDS; round++) {
+      double found = 0;
+      MBI_TRY(mbi_profile_figure(p, i, round, &found));
+      figures[i] = round == 0 || (found < figures[i]) == is_time ? found : figures[i];
+    }
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_profile_prepare(mbi_profiler *p) {
+  merbit_context *context = p->context;
+  mbi_preamble preamble;
+  memset(&preamble, 0, sizeof preamble);
+  MBI_TRY(mbi_program_create(context, "jit/profile.cu", &preamble, &p->program));
+  MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_copy", &p->copy));
+  MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f32", &p->gather_f32));
+  MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f64", &p->gather_f64));
+  MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_chase", &p->chase));
+  p->bytes =
+      (uint64_t)context->device.estimate.gather_bytes[MERBIT_PROFILE_SIZES - 1] / 256 * 256;
+  MBI_TRY(mbi_device_allocate(context, p->bytes + 256, "measuring the GPU", &p->memory));
+  return mbi_device_zero(context, p->memory, (size_t)p->bytes + 256, NULL);
+}
+
+static merbit_status mbi_profile_measure(merbit_context *context, double *figures) {
+  mbi_profiler p;
+  merbit_status status;
+  memset(&p, 0, sizeof p);
+  p.context = context;
+  status = mbi_profile_prepare(&p);
+  if (status == MERBIT_OK) {
+    status = mbi_profile_all(&p, figures);
+  }
+  mbi_device_release(context, p.memory);
+  mbi_program_destroy(context, &p.program);
+  return status;
+}
+
+static void mbi_profile_key(const merbit_context *context, char *key, size_t size) {
+  const mbi_device *device = &context->device;
+  (void)snprintf(key, size, "profile %d %s %s %s: driver %d, %d multiprocessors",
+      MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, device->name,
+      device->driver_version, device->multiprocessors);
+}
+
+static int mbi_profile_publish(merbit_context *context, const double *figures) {
+  mbi_device *device = &context->device;
+  double own[MBI_PROFILE_FIGURES];
+  if (!mbi_profile_plausible(figures, &device->estimate)) {
+    mbi_log(context, "implausible figures of %s are not used", device->name);
+    return 0;
+  }
+  memcpy(own, figures, sizeof own);
+  mbi_mutex_lock(&context->lock);
+  if (!device->profile_ready) {
+    device->profile = device->estimate;
+    mbi_profile_figures(&device->profile, own, 1);
+    device->profile.measured = 1;
+    device->profile_ready = 1;
+  }
+  mbi_mutex_unlock(&context->lock);
+  return 1;
+}
+
+static void mbi_profile_read(merbit_context *context, const char *key) {
+  double figures[MBI_PROFILE_FIGURES];
+  void *image;
+  size_t size;
+  if (mbi_cache_load(context, key, strlen(key), &image, &size)) {
+    if (size == sizeof figures) {
+      memcpy(figures, image, size);
+      (void)mbi_profile_publish(context, figures);
+    }
+    mbi_release(context, image);
+  }
+}
+
+static void mbi_profile_find(merbit_context *context, const char *key) {
+  const double start = mbi_seconds();
+  double figures[MBI_PROFILE_FIGURES];
+  char reason[384];
+  if (mbi_profile_measure(context, figures) != MERBIT_OK) {
+    mbi_error_clear(context, reason, sizeof reason);
+    mbi_log(context, "the GPU is not measured: %s", reason);
+  } else if (mbi_profile_publish(context, figures)) {
+    mbi_log(context, "%s measured in %.0f ms", context->device.name,
+        1e3 * (mbi_seconds() - start));
+    mbi_cache_store(context, key, strlen(key), figures, sizeof figures);
+  }
+}
+
+static const merbit_device_profile *mbi_profile_take(merbit_context *context, int measure) {
+  mbi_device *device = &context->device;
+  char key[512];
+  int bit, ready, tried;
+  mbi_profile_key(context, key, sizeof key);
+  for (bit = 1; bit <= (measure ? 2 : 1); bit++) {
+    mbi_mutex_lock(&context->lock);
+    tried = device->profile_ready || (device->profile_tried & bit) != 0;
+    device->profile_tried |= tried ? 0 : bit;
+    mbi_mutex_unlock(&context->lock);
+    if (!tried && bit == 1) {
+      mbi_profile_read(context, key);
+    } else if (!tried) {
+      mbi_profile_find(context, key);
+    }
+  }
+  mbi_mutex_lock(&context->lock);
+  ready = device->profile_ready;
+  mbi_mutex_unlock(&context->lock);
+  return ready ? &device->profile : &device->estimate;
+}
+
 /* ==== >>jit/context.c  contexts =========================================================== */
 static void mbi_context_retain(merbit_context *context) {
   mbi_mutex_lock(&context->lock);
@@ -9188,6 +9601,8 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
     info->cache_hits = context->cache.hits;
     info->cache_misses = context->cache.misses;
     info->cache_errors = context->cache.errors;
+    info->profile =
+        context->device.profile_ready ? context->device.profile : context->device.estimate;
     mbi_mutex_unlock(&context->lock);
   }
   return MERBIT_OK;
@@ -12873,7 +13288,7 @@ typedef struct mbk_arrays_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
   MBK_POINTER(mbk_u32) counts, longest;
-  MBK_POINTER(mbk_u64) widths;
+  MBK_POINTER(mbk_u64) widths, sorted;
 } mbk_arrays_count_arguments;
 
 typedef struct mbk_arrays_offsets_arguments {
@@ -12981,6 +13396,7 @@ typedef struct mbi_device_csr {
 typedef struct mbi_nonempty_rows {
   uint64_t count;
   uint64_t slots;
+  uint64_t sorted_slots;
   uint32_t longest;
   mbi_devptr row_start;
   mbi_devptr row_id, empty_id;
@@ -13060,6 +13476,7 @@ struct mbi_epilogue {
 #define MBI_ARRAYS_GRID 4096
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
+#define MBI_NONEMPTY_COUNT_SHARED (16u + 522u * (unsigned)sizeof(uint32_t))
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
@@ -13085,6 +13502,7 @@ typedef struct mbi_cuda_method {
 
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
+#define MBI_MAKING_SCHEDULE 2.0
 
 typedef struct mbi_cpu_sample {
   int equal;
@@ -14989,7 +15407,7 @@ typedef struct mbi_transpose {
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8)
 #define MBI_VALUES_KEYS 512
 #ifndef MBI_VALUES_LAUNCH
-#define MBI_VALUES_LAUNCH 4000000u
+#define MBI_VALUES_LAUNCH 0.156
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
@@ -15109,6 +15527,7 @@ struct merbit_plan {
   void *placed_columns;
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
+  const merbit_device_profile *profile;
   void *state;
   mbi_program program;
   void *scale;
@@ -18394,7 +18813,7 @@ static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
 }
 
 static uint64_t mbi_nonempty_bytes(int64_t rows) {
-  return (4 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
+  return (6 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
 static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
@@ -18614,7 +19033,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr total, longest, widths;
-  uint32_t answer[4] = {0, 0, 0, 0};
+  uint32_t answer[6] = {0, 0, 0, 0, 0, 0};
   memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
     nonempty->row_start = csr->row_ptr;
@@ -18634,7 +19053,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
         mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
   widths = nonempty->counts;
-  total = widths + 2 * sizeof(uint32_t);
+  total = widths + 4 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
@@ -18643,8 +19062,9 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   count_arguments.counts = nonempty->offsets;
   count_arguments.longest = longest;
   count_arguments.widths = widths;
+  count_arguments.sorted = widths + 2 * sizeof(uint32_t);
   MBI_TRY(mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-      (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments));
+      MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
   offsets_arguments.counts = nonempty->offsets;
   offsets_arguments.blocks = blocks;
   offsets_arguments.total = total;
@@ -18653,8 +19073,12 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->row_start = csr->row_ptr;
   nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
-  nonempty->count = answer[2];
-  nonempty->longest = answer[3];
+  nonempty->sorted_slots = 32 * ((uint64_t)answer[3] << 32 | answer[2]);
+  if (nonempty->sorted_slots > nonempty->slots) {
+    nonempty->sorted_slots = nonempty->slots;
+  }
+  nonempty->count = answer[4];
+  nonempty->longest = answer[5];
   return MERBIT_OK;
 }
 
@@ -18895,21 +19319,23 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 #define MBI_CHOOSE_H
 
 #ifndef MBI_CHOOSE_SMALL
-#define MBI_CHOOSE_SMALL 40000000u
+#define MBI_CHOOSE_SMALL 0.636
 #endif
-#define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
-
 #ifndef MBI_CHOOSE_UNSEEN
-#define MBI_CHOOSE_UNSEEN 1000000u
+#define MBI_CHOOSE_UNSEEN 0.04
 #endif
 #ifndef MBI_CHOOSE_BLOCKS
-#define MBI_CHOOSE_BLOCKS 16000000u
+#define MBI_CHOOSE_BLOCKS 0.625
 #endif
 
-#define MBI_MEASURE_CALLS 2000
+#define MBI_MEASURE_SHARE 0.03
 #define MBI_MEASURE_MOST 3
+#ifndef MBI_MEASURE_ROUNDS
 #define MBI_MEASURE_ROUNDS 2
+#endif
+#ifndef MBI_MEASURE_BATCH
 #define MBI_MEASURE_BATCH 5
+#endif
 typedef struct mbi_candidate {
   merbit_method method;
   int whole;
@@ -18924,31 +19350,57 @@ typedef struct mbi_traffic {
   double size, nnz, rows, cols;
   double values;
   double vectors, stream, gathers;
+  double lists;
   double light;
 } mbi_traffic;
 
 #endif
 
+#define MBI_STREAM_SHARE 0.98
+
 static int mbi_choose_small(const merbit_plan *plan) {
-  return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
+  return (double)mbi_device_csr_stream_bytes(plan) <=
+      MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
-#define MBI_WALK_FAR 0.5e-6
-#define MBI_WALK_NEAR 0.2e-6
+static double mbi_choose_stream(const merbit_plan *plan) {
+  return 1 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+}
 
-#define MBI_WALK_LEAST 6e-6
+static double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
+  return launches * plan->profile->launch_seconds * plan->profile->copy_rate;
+}
+
+static int mbi_choose_fills(const merbit_plan *plan, double launches) {
+  return (double)mbi_device_csr_stream_bytes(plan) >= mbi_choose_launch_bytes(plan, launches);
+}
+
+static double mbi_walk_load(const merbit_plan *plan) {
+  return mbi_choose_small(plan) ? plan->profile->l2_load_seconds
+      : plan->profile->memory_load_seconds;
+}
 
 static double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
-  const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
-  return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
+  return (double)plan->nonempty.longest / at_once * loads * mbi_walk_load(plan) -
+      plan->profile->launch_seconds;
 }
 
-static double mbi_choose_gather(double bytes) {
-  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
-  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
+#define MBI_FIXUP_AT_ONCE 2048.0
+#define MBI_FIXUP_LONG 128.0
+
+static double mbi_walk_fixup(const merbit_plan *plan, double tile) {
+  const double tiles = (double)plan->nonempty.longest / tile;
+  return tiles > MBI_FIXUP_LONG ? tiles / MBI_FIXUP_AT_ONCE * mbi_walk_load(plan) : 0;
+}
+
+static double mbi_choose_gather(const merbit_plan *plan, double bytes) {
+  const double *const size = plan->profile->gather_bytes;
+  const double *const rate = mbi_type_size(plan->type) == 4 ? plan->profile->gather_rate_f32
+      : plan->profile->gather_rate_f64;
+  const int last = MERBIT_PROFILE_SIZES - 1;
   int i = 0;
-  if (bytes <= size[0] || bytes >= size[5]) {
-    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
+  if (bytes <= size[0] || bytes >= size[last]) {
+    return 1.0 / rate[bytes <= size[0] ? 0 : last];
   }
   while (bytes > size[i + 1]) {
     i++;
@@ -18962,16 +19414,22 @@ static double mbi_choose_longer(double seconds, double walk) {
 }
 
 static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+  const double stream = mbi_choose_stream(plan);
+  const double count = (double)plan->nonempty.count;
   mbi_traffic t;
+  double shared;
   t.size = (double)mbi_type_size(plan->type);
   t.nnz = (double)plan->device.nnz;
   t.rows = (double)plan->device.rows;
   t.cols = (double)plan->device.cols;
-  t.vectors =
-      ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
+  t.vectors = ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * stream;
   t.values = (double)mbi_value_bytes(plan);
-  t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
-  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
+  t.stream = t.nnz * (4.0 + t.values) * stream;
+  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
+  shared = count < t.rows - count ? count : t.rows - count;
+  shared = t.rows * t.size <= plan->profile->l2_bytes ? 0
+      : shared < t.rows * t.size / 32            ? shared : t.rows * t.size / 32;
+  t.lists = count < t.rows ? (4.0 * t.rows + 64.0 * shared) * stream : 0;
   t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
   return t;
 }
@@ -19018,12 +19476,13 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
       MBI_VALUES_ROW,   MBI_VALUES_TABLE, MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
   const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
+  const uint64_t launch = (uint64_t)mbi_choose_launch_bytes(plan, MBI_VALUES_LAUNCH);
   mbi_value_form best = MBI_VALUES_GENERAL;
   uint64_t least = general - general / 8;
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
-    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
+    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + launch
         : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES : once;
     if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
       best = order[i];
@@ -19652,6 +20111,7 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
+#define MBI_SCAN_TILE 256.0
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u
 #endif
@@ -19719,6 +20179,10 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
   return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
       : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
+}
+
+static int mbi_scan_holds_all(const merbit_plan *plan) {
+  return plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_whole(plan, 1024 * 8);
 }
 
 static int mbi_scan_takes_twice(const merbit_plan *plan) {
@@ -20069,9 +20533,10 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  double seconds = t.vectors + t.stream + t.gathers;
+  double seconds =
+      t.vectors + t.lists + t.stream + t.gathers + mbi_walk_fixup(plan, MBI_SCAN_TILE);
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
-    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+    seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
   }
   return seconds;
 }
@@ -20311,10 +20776,18 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
       p->threads, p->steps, p->rounds, plan->streaming ? ", matrix past the caches" : "");
 }
 
+static double mbi_merge_path_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return plan->device.nnz < plan->device.rows / 2 && plan->device.form == MBI_VALUES_GENERAL
+      ? t.vectors + t.stream + t.gathers +
+      t.rows * (double)mbi_index_bytes(plan->device.offset_type) * mbi_choose_stream(plan) +
+      mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
+}
+
 static const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
     mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, NULL, 0, NULL,
-    "steps rounds"};
+    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost,
+    0, NULL, "steps rounds"};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
@@ -20366,9 +20839,22 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
-static double mbi_rows_walk(const merbit_plan *plan) {
+static int mbi_rows_fill(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
-  return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
+  return lanes == 32 && mbi_rows_unroll(plan, lanes) == 8;
+}
+
+static double mbi_rows_at_once(const merbit_plan *plan) {
+  const int lanes = mbi_rows_lanes(plan);
+  return (double)lanes * mbi_rows_unroll(plan, lanes);
+}
+
+static double mbi_rows_walk(const merbit_plan *plan) {
+  return mbi_walk(plan, mbi_rows_at_once(plan), 2);
+}
+
+static double mbi_rows_steps(const merbit_plan *plan) {
+  return (double)plan->nonempty.longest / mbi_rows_at_once(plan);
 }
 
 static merbit_status mbi_rows_size(merbit_plan *plan) {
@@ -20468,6 +20954,10 @@ static int mbi_rows_gather(const merbit_plan *plan) {
 static double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
+  if (plan->type == MERBIT_F64 && t.light == 1.0 && mbi_rows_fill(plan)) {
+    return mbi_choose_longer(t.vectors + mbi_choose_longer(t.stream, t.gathers),
+        mbi_rows_walk(plan));
+  }
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
@@ -20548,6 +21038,15 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
   return wish != 0 ? wish : 2;
 }
 
+static int mbi_sliced_sorts(const merbit_plan *plan) {
+  return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
+      plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+}
+
+static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
+  return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
+}
+
 static double mbi_sliced_walk(const merbit_plan *plan) {
   const double pack = 16.0 / (double)mbi_type_size(plan->type);
   return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
@@ -20556,8 +21055,7 @@ static double mbi_sliced_walk(const merbit_plan *plan) {
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
-  s->sorted = mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
-      plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+  s->sorted = mbi_sliced_sorts(plan);
   s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
@@ -20767,16 +21265,17 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 
 static int mbi_sliced_trusted(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+  return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+  const double slots = (double)mbi_sliced_slots(plan) - t.nnz / 8;
+  if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
-  return mbi_choose_longer(t.vectors + t.gathers +
-      t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) * MBI_CHOOSE_STREAM * t.light,
+  return mbi_choose_longer(t.vectors + t.gathers + (slots > t.nnz ? slots : t.nnz) *
+      (4.0 - 2.0 * plan->nonempty.narrow + t.values) * mbi_choose_stream(plan) * t.light,
       mbi_sliced_walk(plan));
 }
 
@@ -21210,7 +21709,9 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 
 static double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
+  return t.vectors + t.lists +
+      t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * mbi_choose_stream(plan) * 1.35 +
+      mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
 static const mbi_cuda_method mbi_binned_method = {
@@ -21287,6 +21788,10 @@ typedef struct mbi_bsr_tiles {
 
 enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
+#ifndef MBI_BSR_TILE_BYTES
+#define MBI_BSR_TILE_BYTES 256
+#endif
+
 #endif
 
 static mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
@@ -21297,9 +21802,6 @@ static mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
 
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
-#endif
-#ifndef MBI_BSR_TILE_BYTES
-#define MBI_BSR_TILE_BYTES 256
 #endif
 
 static int mbi_ceiling(int a, int b) {
@@ -22779,11 +23281,18 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
       mbi_scan_of(plan)->threads);
 }
 
+static double mbi_hubs_walk(const merbit_plan *plan) {
+  const double capacity = (double)mbi_hubs_capacity(plan), cols = (double)plan->device.cols;
+  const double steps = (capacity < cols ? capacity : cols) / (4 * MBI_HUBS_THREADS);
+  return steps > 1 ? (steps - 1) * 2 * plan->profile->l2_load_seconds : 0;
+}
+
 static double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-      ? t.vectors + t.stream +
-      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors : HUGE_VAL;
+      ? t.vectors + t.lists + t.stream +
+      t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors +
+      mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
 }
 
 static const mbi_cuda_method mbi_hubs_method = {
@@ -22949,7 +23458,8 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
 
 static int mbi_many_staged(const merbit_plan *plan) {
   const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
-      mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
+      mbi_many_rows_walk(plan) <=
+      (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
   const int wish = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || mbi_knob(plan, MBI_KNOB_MANY_RUN) != 0 ? 0
       : wish > 512                                                             ? 512
@@ -23354,7 +23864,8 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
   }
   column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
   return t.vectors + t.gathers +
-      t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
+      t.nnz * (column + t.values) * mbi_choose_stream(plan) * 1.08 * t.light +
+      mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
 }
 
 static void mbi_extracted_enter(merbit_plan *plan) {
@@ -24125,18 +24636,36 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
 }
 
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
-  const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
-      mbi_rows_walk(plan) <= mbi_scan_cost(plan);
-  const int full = mbi_choose_full(plan);
+  const double seconds = mbi_scan_cost(plan);
+  const int even =
+      plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
+  const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
   int count = 0;
-  if (full) {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
+  if (full || even) {
+    count = mbi_measure_add(candidates, count, full ? MERBIT_METHOD_BSR : MERBIT_METHOD_ROWS, 0,
+        seconds);
   }
-  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
-  if (!full || !even) {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, full ? 1 : whole, seconds);
+  return full && even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, seconds)
+      : mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, full ? 2 : 3 - whole, seconds);
+}
+
+static int mbi_measure_safe(const merbit_plan *plan, mbi_candidate *candidates, int count) {
+  int at = 0;
+  while (at < count && candidates[at].method != MERBIT_METHOD_SCAN) {
+    at++;
   }
-  return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+  if (at < 2 && at < count) {
+    return count;
+  }
+  count = at == count && count < MBI_MEASURE_MOST ? count + 1 : count;
+  for (at = at < count ? at : count - 1; at > 1; at--) {
+    candidates[at] = candidates[at - 1];
+  }
+  candidates[1].method = MERBIT_METHOD_SCAN;
+  candidates[1].whole = 1;
+  candidates[1].seconds = mbi_scan_cost(plan);
+  return count;
 }
 
 static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
@@ -24155,7 +24684,29 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
   while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
     count--;
   }
-  return count;
+  return mbi_measure_safe(plan, candidates, count);
+}
+
+static int mbi_measure_batch(const merbit_plan *plan) {
+  return mbi_choose_small(plan) ? 4 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
+}
+
+static int mbi_measure_affords(const merbit_plan *plan, const mbi_candidate *candidates,
+    int count) {
+  const double launch = plan->profile->launch_seconds;
+  const double budget =
+      MBI_MEASURE_SHARE * plan->desc.expected_calls * (candidates[0].seconds + launch);
+  const double products = 1 + MBI_MEASURE_ROUNDS * mbi_measure_batch(plan);
+  double spent = 0;
+  int i;
+  for (i = 0; i < count; i++) {
+    const double making = mbi_method_find(candidates[i].method)->cuda->making;
+    spent += (MBI_MAKING_SCHEDULE + making + products) * (candidates[i].seconds + launch);
+    if (spent > budget) {
+      break;
+    }
+  }
+  return i < 2 ? 0 : i;
 }
 
 static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
@@ -24164,9 +24715,9 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
   const void *alpha = one, *beta = zero;
-  const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
+  const int batch = mbi_measure_batch(plan);
   int round, i;
-  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+  if (plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     alpha = beta = none;
   } else if (plan->type == MERBIT_F32) {
     alpha = one_f32;
@@ -24295,8 +24846,7 @@ static void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-static merbit_status mbi_measure(merbit_plan *plan) {
-  mbi_candidate candidates[MBI_MEASURE_MOST];
+static merbit_status mbi_measure(merbit_plan *plan, mbi_candidate *candidates, int count) {
   mbi_measured answer;
   char *key = NULL;
   size_t key_size = 0;
@@ -24305,7 +24855,6 @@ static merbit_status mbi_measure(merbit_plan *plan) {
   MBI_TRY(mbi_measure_key(plan, &key, &key_size));
   recalled = mbi_measure_recall(plan, key, key_size, &answer);
   if (!recalled) {
-    const int count = mbi_measure_candidates(plan, candidates);
     status = mbi_measure_all(plan, candidates, count);
     mbi_measure_answer(candidates, count, &answer);
     if (status == MERBIT_OK) {
@@ -24358,16 +24907,19 @@ static int mbi_choose_blocks_calls(const merbit_plan *plan) {
 
 static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
+      mbi_choose_fills(plan, MBI_CHOOSE_UNSEEN);
 }
 
 static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
+#define MBI_CHOOSE_STEPS 3.0
+
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
-      mbi_rows_walk(plan) <= mbi_scan_cost(plan);
+      (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
+      : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
@@ -24437,7 +24989,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   double gathers;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
+      mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS)) {
     return mbi_nonempty_blocks(plan);
   }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
@@ -24448,7 +25000,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_blocks(plan));
-  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
   if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
       3 * gathers > mbi_scan_cost(plan)) {
     status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
@@ -24462,10 +25014,17 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-static int mbi_choose_by_measuring(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
-      desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
+static int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate *candidates) {
+  return !plan->desc.deterministic && plan->desc.block_threads == 0 && plan->device.nnz > 0 &&
+      mbi_plan_plain(plan)
+      ? mbi_measure_affords(plan, candidates, mbi_measure_candidates(plan, candidates)) : 0;
+}
+
+static const merbit_device_profile *mbi_choose_profile(const merbit_plan *plan) {
+  const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
+  return plan->desc.deterministic || !mbi_plan_plain(plan) || mbi_choose_small(plan) ||
+      mbi_choose_unseen(plan) ? plan->profile : mbi_profile_take(plan->context,
+      MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >= MBI_PROFILE_SECONDS);
 }
 
 static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
@@ -24518,6 +25077,8 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
 }
 
 static merbit_status mbi_choose_auto(merbit_plan *plan) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  int count;
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -24536,11 +25097,20 @@ static merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_plain(plan)) {
     MBI_TRY(mbi_choose_sample(plan));
   }
-  if (mbi_choose_by_measuring(plan)) {
-    return mbi_measure(plan);
+  count = mbi_choose_by_measuring(plan, candidates);
+  if (count > 0) {
+    return mbi_measure(plan, candidates, count);
   }
   plan->method = mbi_choose_method(plan);
   return MERBIT_OK;
+}
+
+static merbit_method mbi_choose_safe(const merbit_plan *plan) {
+  const int merge = plan->device.form == MBI_VALUES_GENERAL &&
+      (plan->method == MERBIT_METHOD_SCAN ||
+      (mbi_plan_plain(plan) && plan->nonempty.row_start != 0 &&
+      mbi_merge_path_method.cost(plan) < mbi_scan_cost(plan)));
+  return merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
 }
 
 static merbit_status mbi_choose(merbit_plan *plan) {
@@ -24552,6 +25122,9 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
+  if (any) {
+    plan->profile = mbi_choose_profile(plan);
+  }
   if (mbi_plan_plain(plan)) {
     MBI_TRY(mbi_choose_values(plan));
   }
@@ -24560,13 +25133,13 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   }
   mbi_method_take_cuda(plan, plan->method);
   status = mbi_method_create(plan);
-  if (any && plan->method != MERBIT_METHOD_SCAN &&
-      (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
+  while (any && (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) &&
+      plan->method != MERBIT_METHOD_MERGE && mbi_choose_safe(plan) != plan->method) {
     mbi_method_destroy(plan);
     mbi_error_clear(context, reason, sizeof reason);
-    mbi_log(context, "this plan takes the scan: %s", reason);
+    mbi_method_take_cuda(plan, mbi_choose_safe(plan));
+    mbi_log(context, "this plan takes %s: %s", plan->row->name, reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
-    mbi_method_take_cuda(plan, MERBIT_METHOD_SCAN);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {
@@ -26168,6 +26741,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
+  made->profile = &context->device.estimate;
   if (how != NULL) {
     made->making = *how;
   }
@@ -29489,7 +30063,7 @@ static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 }
 
 /* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
-#define MBI_SOLVE_LATENCY 1e-5
+#define MBI_SOLVE_LAUNCHES 2
 #define MBI_SOLVE_TIGHTENINGS 6
 
 static const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver) {
@@ -29532,12 +30106,15 @@ static int mbi_solve_next_round(int done, double seconds) {
       : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
 }
 
+static double mbi_solve_iteration(const merbit_plan *plan) {
+  return MBI_SOLVE_LAUNCHES * plan->profile->launch_seconds +
+      (double)plan->stream_bytes * mbi_choose_stream(plan);
+}
+
 static int mbi_solve_first_round(const merbit_solver *solver) {
-  const double least =
-      MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
-      : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
-      : mbi_solve_next_round(1, 2 * least);
+  return !mbi_recorded_loops(solver) ? MBI_SOLVE_ROUND_FIRST : solver->desc.progress != NULL
+      ? 2 * MBI_SOLVE_ROUND_FIRST
+      : mbi_solve_next_round(1, 2 * mbi_solve_iteration(solver->plan));
 }
 
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,

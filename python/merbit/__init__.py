@@ -5,7 +5,7 @@
 >>> x, info = merbit.cg(A, b)
 """
 
-from ._context import Context, ContextInfo
+from ._context import Context, ContextInfo, DeviceProfile
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -40,6 +40,7 @@ __all__ = [
     "DeviceError",
     "DeviceLostError",
     "DeviceMemoryError",
+    "DeviceProfile",
     "EigenInfo",
     "Epilogue",
     "Error",

@@ -14,6 +14,21 @@ SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
 
 
 @dataclasses.dataclass(frozen=True)
+class DeviceProfile:
+    """The speed of a GPU's caches and memory, of which forecasts are made: the fields of merbit_device_profile."""
+
+    measured: bool  # False: estimated from the GPU's clocks and widths
+    l2_bytes: float
+    copy_rate: float  # bytes per second, read plus written
+    launch_seconds: float  # the shortest product
+    l2_load_seconds: float
+    memory_load_seconds: float
+    gather_bytes: tuple[float, ...]  # sizes of x, rising
+    gather_rate_f32: tuple[float, ...]  # gathers per second at these sizes
+    gather_rate_f64: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class ContextInfo:
     """Facts about a context: the fields of merbit_context_info."""
 
@@ -30,6 +45,7 @@ class ContextInfo:
     cache_hits: int
     cache_misses: int
     cache_errors: int
+    profile: DeviceProfile  # zeros on the CPU
 
 
 class Context:
@@ -59,7 +75,8 @@ class Context:
 
     @property
     def info(self) -> ContextInfo:
-        return ContextInfo(**self._core.info())
+        info = self._core.info()
+        return ContextInfo(**{**info, "profile": DeviceProfile(**info["profile"])})
 
     @property
     def device(self) -> Optional[int]:

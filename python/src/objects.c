@@ -66,6 +66,29 @@ static void context_dealloc(PyObject *object) {
   mpy_free(object);
 }
 
+static PyObject *profile_numbers(const double *numbers) {
+  PyObject *tuple = PyTuple_New(MERBIT_PROFILE_SIZES);
+  int i;
+  for (i = 0; tuple != NULL && i < MERBIT_PROFILE_SIZES; i++) {
+    PyObject *number = PyFloat_FromDouble(numbers[i]);
+    if (number == NULL || PyTuple_SetItem(tuple, i, number) != 0) {
+      Py_CLEAR(tuple);
+    }
+  }
+  return tuple;
+}
+
+static PyObject *context_profile(const merbit_device_profile *profile) {
+  return Py_BuildValue("{s:N,s:d,s:d,s:d,s:d,s:d,s:N,s:N,s:N}", "measured",
+                       PyBool_FromLong(profile->measured), "l2_bytes", profile->l2_bytes,
+                       "copy_rate", profile->copy_rate, "launch_seconds",
+                       profile->launch_seconds, "l2_load_seconds", profile->l2_load_seconds,
+                       "memory_load_seconds", profile->memory_load_seconds, "gather_bytes",
+                       profile_numbers(profile->gather_bytes), "gather_rate_f32",
+                       profile_numbers(profile->gather_rate_f32), "gather_rate_f64",
+                       profile_numbers(profile->gather_rate_f64));
+}
+
 static PyObject *context_info(PyObject *object, PyObject *none) {
   merbit_context_info info;
   const merbit_status status = merbit_context_get_info(((mpy_context *)object)->context, &info);
@@ -73,14 +96,15 @@ static PyObject *context_info(PyObject *object, PyObject *none) {
   if (status != MERBIT_OK) {
     return mpy_raise_last(((mpy_context *)object)->context, status);
   }
-  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:L,s:L,s:L}", "side",
+  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N}", "side",
                        info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "device", info.device,
                        "reason", info.reason, "nvrtc", info.nvrtc, "cache_dir", info.cache_dir,
                        "cache_off_reason", info.cache_off_reason, "threads", info.threads,
                        "compute_capability", info.compute_capability, "driver_version",
                        info.driver_version, "nvrtc_version", info.nvrtc_version, "cache_hits",
                        (long long)info.cache_hits, "cache_misses", (long long)info.cache_misses,
-                       "cache_errors", (long long)info.cache_errors);
+                       "cache_errors", (long long)info.cache_errors, "profile",
+                       context_profile(&info.profile));
 }
 
 static PyObject *context_device(PyObject *object, void *closure) {

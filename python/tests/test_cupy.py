@@ -26,6 +26,9 @@ def test_arrays(sparse, random):
     arrays = tuple(cupy.asarray(a) for a in (S.data, S.indices, S.indptr))
     A = merbit.csr(arrays, S.shape)
     assert A.context.device == 0 and A.context.info.side == "cuda"
+    profile = A.context.info.profile
+    assert profile.copy_rate > 1e9 and 0 < profile.l2_load_seconds < profile.memory_load_seconds < profile.launch_seconds
+    assert 0 < profile.gather_bytes[0] < profile.gather_bytes[5] and profile.gather_rate_f32[0] > profile.gather_rate_f32[5]
     x, z, X = (cupy.asarray(random.random(shape)) for shape in (24, 30, (24, 5)))
     for B in (A, merbit.csr(S, context=A.context)):
         for _ in range(2):

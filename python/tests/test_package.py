@@ -97,6 +97,7 @@ def test_contexts(monkeypatch):
 
     context = merbit.Context("cpu", threads=2, cache_dir="")
     assert context.info.threads == 2 and context.info.side == "cpu" and "2 threads" in repr(context)
+    assert context.info.profile == merbit.DeviceProfile(False, 0, 0, 0, 0, 0, *[(0,) * 6] * 3)
     if merbit.Context().device is None:
         assert merbit.Context().info.reason
         with pytest.raises((merbit.NoDeviceError, merbit.NoCompilerError)):

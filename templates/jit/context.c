@@ -159,6 +159,8 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
     info->cache_hits = context->cache.hits;
     info->cache_misses = context->cache.misses;
     info->cache_errors = context->cache.errors;
+    info->profile =
+        context->device.profile_ready ? context->device.profile : context->device.estimate;
     mbi_mutex_unlock(&context->lock);
   }
   return MERBIT_OK;

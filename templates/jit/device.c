@@ -3,7 +3,11 @@
 
 /* The GPU of a context: errors, properties, opening and closing. */
 
-#define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
+#define MBI_ATTRIBUTE_CLOCK 13           /* cuda.h: CUdevice_attribute; kHz */
+#define MBI_ATTRIBUTE_MULTIPROCESSORS 16
+#define MBI_ATTRIBUTE_MEMORY_CLOCK 36 /* kHz */
+#define MBI_ATTRIBUTE_MEMORY_WIDTH 37 /* bits */
+#define MBI_ATTRIBUTE_L2_BYTES 38
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
 #define MBI_ATTRIBUTE_COOPERATIVE 95
@@ -131,6 +135,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
   int major = 0, minor = 0, cooperative = 0;
+  mbi_memory_facts facts;
   MBI_TRY(mbi_device_check(context,
                            device->driver.device_get_name(
                                device->name, (int)sizeof device->name - 1, device->ordinal),
@@ -142,6 +147,11 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
                                &device->shared_bytes_per_block));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CLOCK, &facts.clock));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_MEMORY_CLOCK, &facts.memory_clock));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_MEMORY_WIDTH, &facts.memory_width));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_L2_BYTES, &facts.l2_bytes));
+  mbi_profile_estimate(device->multiprocessors, &facts, &device->estimate);
   device->compute_capability = 10 * major + minor;
   device->dependent_launch = device->compute_capability >= 90 &&
                              device->driver.launch_kernel_ex != NULL &&

@@ -4,6 +4,7 @@
 #include "jit/sources.h"
 #include "jit/types.cuh"
 #define MBK_POINTER(type) mbi_devptr /* a pointer in a kernel's arguments, to the host */
+#include "jit/profile_arguments.cuh"
 
 struct merbit_buffer {
   merbit_context *context;
@@ -73,6 +74,24 @@ typedef struct mbi_loaded {
   void *module; /* CUmodule */
   int64_t users;
 } mbi_loaded;
+
+/* Attributes of a GPU that tell of its memory. */
+typedef struct mbi_memory_facts {
+  int clock, memory_clock; /* kHz */
+  int memory_width;        /* bits */
+  int l2_bytes;
+} mbi_memory_facts;
+/* The figures of a profile that are measured, in an order of their own: the image on disk. */
+enum {
+  MBI_PROFILE_COPY,
+  MBI_PROFILE_LAUNCH,
+  MBI_PROFILE_L2_LOAD,
+  MBI_PROFILE_MEMORY_LOAD,
+  MBI_PROFILE_F32, /* MERBIT_PROFILE_SIZES rates */
+  MBI_PROFILE_F64 = MBI_PROFILE_F32 + MERBIT_PROFILE_SIZES,
+  MBI_PROFILE_FIGURES = MBI_PROFILE_F64 + MERBIT_PROFILE_SIZES
+};
+#define MBI_PROFILE_SECONDS 0.05 /* the most that measuring takes, on an H200 half of it */
 
 typedef struct mbi_preamble { /* empty if all zero */
   char text[8192];
@@ -215,6 +234,18 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
                                               const mbi_program *program, const char *name,
                                               void **function);
 MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program);
+/* jit/profile_estimate.c */
+MBI_INTERNAL void mbi_profile_estimate(int multiprocessors, const mbi_memory_facts *facts,
+                                       merbit_device_profile *profile);
+MBI_INTERNAL void mbi_profile_figures(merbit_device_profile *profile, double *figures, int set);
+MBI_INTERNAL int mbi_profile_plausible(const double *figures,
+                                       const merbit_device_profile *estimate);
+/* jit/profile.c */
+MBI_INTERNAL merbit_status mbi_profile_measure(merbit_context *context, double *figures);
+MBI_INTERNAL void mbi_profile_key(const merbit_context *context, char *key, size_t size);
+MBI_INTERNAL int mbi_profile_publish(merbit_context *context, const double *figures);
+MBI_INTERNAL const merbit_device_profile *mbi_profile_take(merbit_context *context,
+                                                           int measure);
 /* jit/context.c */
 MBI_INTERNAL void mbi_context_retain(merbit_context *context);
 MBI_INTERNAL void mbi_context_unref(merbit_context *context);

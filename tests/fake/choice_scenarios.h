@@ -70,7 +70,7 @@ TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
   memset(&desc, 0, sizeof desc);
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.side = MERBIT_SIDE_CUDA;
-  desc.expected_calls = 1000;
+  desc.expected_calls = 500;
   status = make_plan(context, &view, &desc, &plan);
   if (status == MERBIT_OK) {
     assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);

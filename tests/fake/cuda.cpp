@@ -31,6 +31,10 @@ void fake_cuda_reset() {
   state.shared_bytes = 227 << 10;
   state.resident_threads = 768;
   state.cooperative = 1;
+  state.clock = 130680000; // two multiprocessors gather like the 132 of an H200
+  state.memory_clock = 3201000;
+  state.memory_width = 6144;
+  state.l2_bytes = 62914560;
 }
 
 static const bool ready = (fake_cuda_reset(), true);
@@ -79,7 +83,9 @@ int cuDeviceGetName(char *name, int size, int device) {
 
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   CALL(FREE);
-  const std::map<int, int> known = {{16, state.multiprocessors}, {75, state.capability / 10},
+  const std::map<int, int> known = {{13, state.clock},           {16, state.multiprocessors},
+                                    {36, state.memory_clock},    {37, state.memory_width},
+                                    {38, state.l2_bytes},        {75, state.capability / 10},
                                     {76, state.capability % 10}, {81, SHARED_TOGETHER},
                                     {95, state.cooperative},     {97, state.shared_bytes}};
   const auto found = known.find(attribute);

@@ -27,6 +27,7 @@ typedef struct fake_cuda {
   fake_calls calls;
   int devices, driver_version, capability, multiprocessors, shared_bytes; /* what is played */
   int resident_threads; /* of a multiprocessor */
+  int clock, memory_clock, memory_width, l2_bytes; /* kHz, bits */
   int cooperative;      /* whether blocks of a launch may wait for each other */
   uint64_t seed;        /* of the schedules of launches */
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */

@@ -2,7 +2,7 @@
  * stream the call, a context its threads. */
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
 #define MBI_VALUES_LAUNCH 0u
-#define MBI_CHOOSE_UNSEEN 1u
+#define MBI_CHOOSE_UNSEEN 0u
 #define MBI_MEASURE_ROUNDS 1
 #define MBI_MEASURE_BATCH 1
 #include "support/internal.h"
@@ -31,7 +31,8 @@ static void cold_and_warm(void **state) {
     assert_int_equal(products(context), MERBIT_OK);
     assert_int_equal(nvrtc->compiled, run == 0 ? 2 : 0); /* the arrays' program, the scan's */
     assert_int_equal(merbit_context_get_info(context, &found), MERBIT_OK);
-    assert_int_equal(found.cache_misses, run == 0 ? 2 : 0);
+    assert_int_equal(found.cache_misses,
+                     run == 0 ? 3 : 1); /* the GPU is not measured for so few products */
     assert_int_equal(found.cache_hits,
                      run == 0 ? 0 : 2); /* new values find the arrays' loaded */
     assert_int_equal(found.cache_errors, 0);
@@ -190,10 +191,8 @@ static void threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(cold_and_warm),
-      cmocka_unit_test(any_order_of_destruction),
-      cmocka_unit_test(matrices_go_first),
-      cmocka_unit_test(streams),
+      cmocka_unit_test(cold_and_warm),     cmocka_unit_test(any_order_of_destruction),
+      cmocka_unit_test(matrices_go_first), cmocka_unit_test(streams),
       cmocka_unit_test(threads),
   };
   fake_open("new");

@@ -1,7 +1,7 @@
 /* AUTO takes a CSR that wholly consists of full blocks for blocks: products within the bound,
  * new values, and what the plan keeps. */
-static unsigned small_limit;       /* bytes of a matrix that counts as small: none does */
-static unsigned small_with_blocks; /* bytes from which on it is looked at for blocks */
+static double small_limit;       /* part of L2 that a small matrix takes: none is small */
+static double small_with_blocks; /* size from which on it is looked at for blocks */
 #define MBI_CHOOSE_SMALL small_limit
 #define MBI_CHOOSE_BLOCKS small_with_blocks
 #include "support/internal.h"
@@ -52,7 +52,7 @@ static void form_make(int bits, products_form *form) {
   form->base = bits >> 2 & 1;
   form->device_arrays = bits >> 3 & 1;
   form->few_scalars = 1;
-  form->plan.expected_calls = 1999;
+  form->plan.expected_calls = 500;
 }
 
 /* The method that AUTO takes for `m`. */
@@ -111,7 +111,7 @@ static void others_are_not(void **state) {
   m.row_ptr[1]--;
   form.plan.expected_calls = 2;
   assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
-  form.plan.expected_calls = 1999;
+  form.plan.expected_calls = 500;
   {
     int64_t k;
     for (k = 0; k < m.nnz; k++) {
@@ -127,7 +127,7 @@ static void small_ones_where_it_pays(void **state) {
   test_matrix m;
   products_form form;
   (void)state;
-  small_limit = 40000000u;
+  small_limit = 0.636;
   blow_up(test_matrix_largest(3000), 3, 3, &m);
   form_make(0, &form);
   form.plan.expected_calls = 300;
@@ -142,10 +142,10 @@ static void small_ones_where_it_pays(void **state) {
   assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
   form.type = MERBIT_F64;
   form.plan.expected_calls = 300;
-  small_with_blocks = 16000000u;
+  small_with_blocks = 0.625;
   assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
   small_with_blocks = 0;
-  form.plan.expected_calls = 2000;
+  form.plan.expected_calls = 20000;
   (void)taken(&m, &form, "bsr ");
   (void)taken(&m, &form, "measured ");
   small_limit = 0;

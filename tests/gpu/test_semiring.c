@@ -1,6 +1,6 @@
 /* Products over semirings on the GPU, bit for bit: every method that takes them, every form of
  * arrays, scalars and vectors; the user's operators; what is refused there. */
-#define MBI_CHOOSE_UNSEEN 1u /* little matrices count as large for one product */
+#define MBI_CHOOSE_UNSEEN 0u /* little matrices count as large for one product */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,6 +18,7 @@ static void plan_make(merbit_type type, int form, int first, int second, int thr
                       merbit_plan *plan) {
   test_plan_clear(plan);
   plan->context = host;
+  plan->profile = &host->device.estimate;
   plan->type = type;
   plan->desc.vector_type = plan_sums;
   plan->device.values = form & 1 && !(form & 2) ? 0 : 16;
@@ -241,6 +242,11 @@ static void arrays_preamble(int form, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define(preamble, "MBK_COLUMN", form & 2 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", form >> 2 & 1);
+}
+
+/* The kernels that measure the GPU have no specialisations. */
+static void profile_preamble(mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
 }
 
 /* Writes the preamble of full blocks of two shapes. */

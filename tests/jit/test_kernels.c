@@ -11,6 +11,7 @@
 
 #include "jit/preambles.h"
 #include "support/effort.h"
+#include "support/gpus.h"
 
 static int compiled;
 
@@ -46,7 +47,8 @@ static int set_up(void **state) {
   if (merbit_context_create(&desc, &host, NULL) != MERBIT_OK) {
     return 1;
   }
-  host->device.shared_bytes_per_block = 227 << 10;
+  host->device.shared_bytes_per_block = gpus[0].shared_bytes;
+  mbi_profile_estimate(gpus[0].multiprocessors, &gpus[0].facts, &host->device.estimate);
   return 0;
 }
 
@@ -276,6 +278,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/gpu/many/rows.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/shared/device_csr.cu", &preamble, archs[i]);
+    profile_preamble(&preamble);
+    compile("jit/profile.cu", &preamble, archs[i]);
     extract_preamble(0, &preamble);
     compile("spmv/stages/extract_blocks.cu", &preamble, archs[i]);
     full_preamble(0, &preamble);

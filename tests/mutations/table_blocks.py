@@ -257,9 +257,9 @@ MUTATIONS = [
     ("mbi_choose_sample", "expected_calls >= mbi_choose_blocks_calls(plan)",
      "expected_calls > mbi_choose_blocks_calls(plan)", "a small matrix of blocks for exactly as many products as pay",
      "fake_gpu_full_blocks"),
-    ("mbi_choose_sample", "mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS)", "1)",
+    ("mbi_choose_sample", "mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS))", "1)",
      "blocks where their second launch costs more than they save", "fake_gpu_full_blocks"),
-    ("mbi_measure_small", "const int full = mbi_choose_full(plan);", "const int full = 0;",
+    ("mbi_measure_small", "const int full = mbi_choose_full(plan), whole", "const int full = 0, whole",
      "blocks are not measured where the matrix is small", "fake_gpu_full_blocks"),
-    ("mbi_choose_by_measuring", "&& !desc->deterministic", "", "deterministic plans are measured", "fake_gpu_measured"),
+    ("mbi_choose_by_measuring", "!plan->desc.deterministic &&", "", "deterministic plans are measured", "fake_gpu_measured"),
 ]

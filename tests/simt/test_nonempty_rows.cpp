@@ -41,7 +41,13 @@ static const ranks_form form = FORM(offsets64_base1);
 static const std::vector<const ranks_form *> forms = {&offsets32_base0::form,
                                                       &offsets64_base1::form};
 
-enum { BLOCK_ROWS = 1024, THREADS = 256, COUNT_SHARED = 16, COMPACT_SHARED = 32, BINS = 4096 };
+enum {
+  BLOCK_ROWS = 1024,
+  THREADS = 256,
+  COUNT_SHARED = 16 + 522 * 4,
+  COMPACT_SHARED = 32,
+  BINS = 4096
+};
 
 struct ranks_bed {
   ranks_bed(const ranks_form &f, const char *name, const std::vector<uint64_t> &lengths,
@@ -67,10 +73,10 @@ struct ranks_bed {
 
   void count() {
     mbk_u32 longest = 0, *const at_longest = &longest;
-    mbk_u64 widths = 0, *const at_widths = &widths;
+    mbk_u64 widths = 0, *const at_widths = &widths, sorted = 0, *const at_sorted = &sorted;
     uint64_t most = 0, width = 0, sum = 0;
     simt_run(f.count, what, {blocks, THREADS, COUNT_SHARED}, row_ptr.get(), rows, counts.get(),
-             at_longest, at_widths);
+             at_longest, at_widths, at_sorted);
     for (uint64_t block = 0; block < blocks; block++) {
       assert_int_equal(counts.load(block),
                        holding(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS));
@@ -82,6 +88,25 @@ struct ranks_bed {
       sum += row % 32 == 31 || row == rows - 1 ? width : 0;
     }
     assert_true(longest == most && widths == sum);
+    count_sorted(sorted);
+  }
+
+  // The sum of the widths of sorted slices: what lengths of a bin are rounded up by is a
+  // sixteenth at most, and nothing below 32.
+  void count_sorted(uint64_t found) const {
+    uint64_t exact = 0, short_slices = 0;
+    for (uint64_t from = 0; from < rows; from += BLOCK_ROWS) {
+      std::vector<uint64_t> window(lengths.begin() + (ptrdiff_t)from,
+                                   lengths.begin() +
+                                       (ptrdiff_t)std::min(from + BLOCK_ROWS, rows));
+      std::sort(window.rbegin(), window.rend());
+      for (size_t place = 0; place < window.size(); place += 32) {
+        const uint64_t width = std::min(window[place], (uint64_t)UINT32_MAX);
+        exact += width;
+        short_slices += width < 32 ? width : 0;
+      }
+    }
+    assert_true(found >= exact && found - exact <= (exact - short_slices) / 16);
   }
 
   void compact() {

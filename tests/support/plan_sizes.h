@@ -3,16 +3,24 @@
 #ifndef TEST_SUPPORT_PLAN_SIZES_H
 #define TEST_SUPPORT_PLAN_SIZES_H
 #include "support/cpu.h"
+#include "support/gpus.h"
 
 #define TWO(bits) ((uint64_t)1 << (bits))
 
 static merbit_context *context;
+
+static merbit_device_profile h200_profile(void) {
+  merbit_device_profile profile;
+  mbi_profile_estimate(gpus[0].multiprocessors, &gpus[0].facts, &profile);
+  return profile;
+}
 
 static int set_up(void **state) {
   (void)state;
   context = cpu_open(NULL, 1);
   context->device.multiprocessors = 132;
   context->device.shared_bytes_per_block = 227 << 10;
+  context->device.estimate = h200_profile();
   return 0;
 }
 
@@ -25,6 +33,7 @@ static int tear_down(void **state) {
 static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
   test_plan_clear(plan);
   plan->context = context;
+  plan->profile = &context->device.estimate;
   plan->type = type;
   plan->device.rows = plan->nonempty.count = rows;
   plan->device.nnz = nnz;

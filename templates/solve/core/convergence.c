@@ -4,8 +4,9 @@
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to go on. */
 
-/* Seconds of an iteration that are not spent in its products. */
-#define MBI_SOLVE_LATENCY 1e-5
+/* The launches of an iteration in launch_seconds of the profile: those of a product, and as many
+ * of vector kernels. */
+#define MBI_SOLVE_LAUNCHES 2
 /* How often the goal may be lowered before the recurrence is restarted. */
 #define MBI_SOLVE_TIGHTENINGS 6
 
@@ -58,15 +59,21 @@ MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
                                          : (int)span;
 }
 
-/* Returns the number of iterations of the first round. Their time is estimated from the least
- * bytes that a product reads, and the round takes half the time of later ones. It is shorter if
- * there is a progress callback, and shortest if the recorded graph does not loop. */
+/* Returns the seconds of an iteration on the GPU: its launches, and the least bytes that a
+ * product reads. */
+static double mbi_solve_iteration(const merbit_plan *plan) {
+  return MBI_SOLVE_LAUNCHES * plan->profile->launch_seconds +
+         (double)plan->stream_bytes * mbi_choose_stream(plan);
+}
+
+/* Returns the number of iterations of the first round, which takes half the time of later ones.
+ * It is shorter if there is a progress callback, and shortest if the recorded graph does not
+ * loop. */
 static int mbi_solve_first_round(const merbit_solver *solver) {
-  const double least =
-      MBI_SOLVE_LATENCY + (double)solver->plan->stream_bytes * MBI_CHOOSE_STREAM;
-  return !mbi_recorded_loops(solver)     ? MBI_SOLVE_ROUND_FIRST
-         : solver->desc.progress != NULL ? 2 * MBI_SOLVE_ROUND_FIRST
-                                         : mbi_solve_next_round(1, 2 * least);
+  return !mbi_recorded_loops(solver) ? MBI_SOLVE_ROUND_FIRST
+         : solver->desc.progress != NULL
+             ? 2 * MBI_SOLVE_ROUND_FIRST
+             : mbi_solve_next_round(1, 2 * mbi_solve_iteration(solver->plan));
 }
 
 /* Decides how to go on if the recurrence has reached its goal, but b - A x has not. If the two

@@ -48,9 +48,10 @@ static void mbi_choose_say(merbit_plan *plan) {
 
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* Returns the number of products from which it pays to search a small matrix for full blocks.
- * Building them takes 0.4 ms. On an H200 blocks of floats save 3 us per product, blocks of
- * doubles a third of that. */
+/* Returns the number of products from which it pays to search a small matrix for full blocks:
+ * the launches and allocations that build them take as long as so many products save by them.
+ * (On an H200 0.4 ms, and 3 us per product in f32, a third of that in f64: both are times of
+ * launches, so their ratio holds elsewhere.) */
 static int mbi_choose_blocks_calls(const merbit_plan *plan) {
   return plan->type == MERBIT_F32 ? 100 : 300;
 }
@@ -58,7 +59,7 @@ static int mbi_choose_blocks_calls(const merbit_plan *plan) {
 /* Returns whether inspecting the matrix would take longer than a better choice saves. */
 MBI_INTERNAL int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
-         mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
+         mbi_choose_fills(plan, MBI_CHOOSE_UNSEEN);
 }
 
 /* Returns whether slices may pay: they need little padding, and no lane walks its row for
@@ -67,11 +68,18 @@ static int mbi_choose_slices(const merbit_plan *plan) {
   return mbi_sliced_trusted(plan) && mbi_sliced_walk(plan) <= mbi_scan_cost(plan);
 }
 
+/* SCAN's warps exchange carries through shared memory: that takes as long as so many steps of a
+ * row's lanes, which wait for columns and then for x. */
+#define MBI_CHOOSE_STEPS 3.0
+
 /* Returns whether lanes per row pay for a small matrix: rows have nearly equal lengths, and no
- * lanes walk a row for longer than SCAN takes. */
+ * lanes walk a row for longer than SCAN takes. If SCAN has the whole matrix in flight at once,
+ * in one launch, it does not wait for the steps after the first. (Doubles in 1,226 rows of
+ * 1,187 on an H200, of which lanes take 256 at once: ROWS 9.9 us, SCAN 7.5.) */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
-         mbi_rows_walk(plan) <= mbi_scan_cost(plan);
+         (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
+                                   : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
 /* Returns the method with the least forecast, of those whose form pays for itself. */
@@ -156,7 +164,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   double gathers;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
       plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
-      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
+      mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS)) {
     return mbi_nonempty_blocks(plan);
   }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
@@ -167,7 +175,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_blocks(plan));
-  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+  gathers = (double)plan->device.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
   if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < MBI_CHOOSE_NO_HUBS &&
       3 * gathers > mbi_scan_cost(plan)) {
     status = mbi_nonempty_columns(plan, mbi_hubs_capacity(plan));
@@ -181,11 +189,28 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   return status;
 }
 
-/* Returns whether to measure: enough products follow, and the user leaves everything open. */
-MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
-         desc->block_threads == 0 && plan->device.nnz > 0 && mbi_plan_plain(plan);
+/* Returns how many candidates to measure, and lists them; 0: none. The user must leave
+ * everything open, and enough products must follow. */
+MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate *candidates) {
+  return !plan->desc.deterministic && plan->desc.block_threads == 0 && plan->device.nnz > 0 &&
+                 mbi_plan_plain(plan)
+             ? mbi_measure_affords(plan, candidates, mbi_measure_candidates(plan, candidates))
+             : 0;
+}
+
+/* Returns the profile of which a plan's forecasts are made. A small matrix needs no more than
+ * L2's size and latencies, for which the estimate will do, and a deterministic plan must not
+ * depend on a measurement. Others take the measured profile if there is one. The GPU is
+ * measured if that takes at most MBI_MEASURE_SHARE of the plan's own products (8,000 of 0.2
+ * ms), although later plans of every process profit from it. */
+MBI_INTERNAL const merbit_device_profile *mbi_choose_profile(const merbit_plan *plan) {
+  const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
+  return plan->desc.deterministic || !mbi_plan_plain(plan) || mbi_choose_small(plan) ||
+                 mbi_choose_unseen(plan)
+             ? plan->profile
+             : mbi_profile_take(plan->context,
+                                MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >=
+                                    MBI_PROFILE_SECONDS);
 }
 
 /* Sets *forms to the forms of values that pay with the plan's method, or with any that AUTO may
@@ -247,6 +272,8 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
 /* Sets plan->method if the user leaves it open: MERGE for one product of a large matrix, MERBIT
  * beyond 2^32 - 2 rows, else the result of the forecasts or of measuring. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  int count;
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
   }
@@ -265,15 +292,26 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   if (mbi_plan_plain(plan)) {
     MBI_TRY(mbi_choose_sample(plan));
   }
-  if (mbi_choose_by_measuring(plan)) {
-    return mbi_measure(plan);
+  count = mbi_choose_by_measuring(plan, candidates);
+  if (count > 0) {
+    return mbi_measure(plan, candidates, count);
   }
   plan->method = mbi_choose_method(plan);
   return MERBIT_OK;
 }
 
+/* Returns the method that AUTO falls back to: SCAN, or MERGE where SCAN has failed or where the
+ * forecast says that its lists of rows cost more. MERGE keeps general values. */
+static merbit_method mbi_choose_safe(const merbit_plan *plan) {
+  const int merge = plan->device.form == MBI_VALUES_GENERAL &&
+                    (plan->method == MERBIT_METHOD_SCAN ||
+                     (mbi_plan_plain(plan) && plan->nonempty.row_start != 0 &&
+                      mbi_merge_path_method.cost(plan) < mbi_scan_cost(plan)));
+  return merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
+}
+
 /* Sets plan->method and plan->cuda, and builds the method's form of the matrix. AUTO falls back
- * to SCAN if the chosen method finds no memory or cannot take the matrix's sizes. */
+ * to the safe method if the chosen one finds no memory or cannot take the matrix's sizes. */
 MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
@@ -283,6 +321,9 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
+  if (any) {
+    plan->profile = mbi_choose_profile(plan);
+  }
   if (mbi_plan_plain(plan)) {
     MBI_TRY(mbi_choose_values(plan));
   }
@@ -291,13 +332,13 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   }
   mbi_method_take_cuda(plan, plan->method);
   status = mbi_method_create(plan);
-  if (any && plan->method != MERBIT_METHOD_SCAN &&
-      (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
+  while (any && (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) &&
+         plan->method != MERBIT_METHOD_MERGE && mbi_choose_safe(plan) != plan->method) {
     mbi_method_destroy(plan);
     mbi_error_clear(context, reason, sizeof reason);
-    mbi_log(context, "this plan takes the scan: %s", reason);
+    mbi_method_take_cuda(plan, mbi_choose_safe(plan));
+    mbi_log(context, "this plan takes %s: %s", plan->row->name, reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
-    mbi_method_take_cuda(plan, MERBIT_METHOD_SCAN);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->extracted.csr.rows > 0) {

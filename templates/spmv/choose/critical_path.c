@@ -2,39 +2,73 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The parts of forecasts. The critical path is the longest row if one lane, or one team of
- * lanes, walks it alone. It counts even if all other rows have equal lengths, and is part of
- * the forecast of each method that does not cut rows. */
+/* The parts of forecasts, of the figures of plan->profile. The critical path is the longest row
+ * if one lane, or one team of lanes, walks it alone. It counts even if all other rows have
+ * equal lengths, and is part of the forecast of each method that does not cut rows. */
 
+/* The part of the copy bandwidth at which products read their arrays, several at a time. */
+#define MBI_STREAM_SHARE 0.98
+
+/* Returns whether L2 holds the matrix from one product to the next. */
 MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
-  return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
+  return (double)mbi_device_csr_stream_bytes(plan) <=
+         MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
-/* Seconds of a load on which the next load waits, from memory and from L2, on an H200. (40,000
- * nonzeros by SLICED in f32, 8 per step, columns and then x, take 5.5 ms.) */
-#define MBI_WALK_FAR 0.5e-6
-#define MBI_WALK_NEAR 0.2e-6
+/* Returns the seconds per byte that is streamed. */
+MBI_INTERNAL double mbi_choose_stream(const merbit_plan *plan) {
+  return 1 / (MBI_STREAM_SHARE * plan->profile->copy_rate);
+}
 
-/* Seconds of any product for launches and first loads, which all forecasts leave out. */
-#define MBI_WALK_LEAST 6e-6
+/* Returns the bytes that are copied in the time of so many launches. */
+MBI_INTERNAL double mbi_choose_launch_bytes(const merbit_plan *plan, double launches) {
+  return launches * plan->profile->launch_seconds * plan->profile->copy_rate;
+}
 
-/* Returns the seconds for walking the plan's longest row, minus MBI_WALK_LEAST. A step takes
- * `at_once` nonzeros and consists of `loads` loads, each of which waits for the one before. */
+/* Returns whether the matrix has at least the bytes that are copied in so many launches. */
+MBI_INTERNAL int mbi_choose_fills(const merbit_plan *plan, double launches) {
+  return (double)mbi_device_csr_stream_bytes(plan) >= mbi_choose_launch_bytes(plan, launches);
+}
+
+/* Returns the seconds of a load on which the next load waits. */
+static double mbi_walk_load(const merbit_plan *plan) {
+  return mbi_choose_small(plan) ? plan->profile->l2_load_seconds
+                                : plan->profile->memory_load_seconds;
+}
+
+/* Returns the seconds for walking the plan's longest row, minus those of the shortest product,
+ * which all forecasts leave out. A step takes `at_once` nonzeros and consists of `loads` loads,
+ * each of which waits for the one before. (40,000 nonzeros by SLICED in f32, 8 per step,
+ * columns and then x, take 5.5 ms on an H200.) */
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
-  const double load = mbi_choose_small(plan) ? MBI_WALK_NEAR : MBI_WALK_FAR;
-  return (double)plan->nonempty.longest / at_once * loads * load - MBI_WALK_LEAST;
+  return (double)plan->nonempty.longest / at_once * loads * mbi_walk_load(plan) -
+         plan->profile->launch_seconds;
+}
+
+/* A block of the fix-up adds up so many carry-outs of a row at once, where it has more than
+ * MBI_FIXUP_LONG: spmv/shared/fixup.cuh. */
+#define MBI_FIXUP_AT_ONCE 2048.0
+#define MBI_FIXUP_LONG 128.0
+
+/* Returns the seconds that the fix-up takes for the longest row if it is cut into tiles of
+ * `tile` nonzeros. They come after the product. */
+MBI_INTERNAL double mbi_walk_fixup(const merbit_plan *plan, double tile) {
+  const double tiles = (double)plan->nonempty.longest / tile;
+  return tiles > MBI_FIXUP_LONG ? tiles / MBI_FIXUP_AT_ONCE * mbi_walk_load(plan) : 0;
 }
 
 /* ---- Traffic ----------------------------------------------------------------------------- */
 
 /* Returns the seconds for one sector of x that no cache near the threads holds. `bytes` is the
  * size of x: L2's rate falls if x does not fit. */
-MBI_INTERNAL double mbi_choose_gather(double bytes) {
-  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
-  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
+MBI_INTERNAL double mbi_choose_gather(const merbit_plan *plan, double bytes) {
+  const double *const size = plan->profile->gather_bytes;
+  const double *const rate = mbi_type_size(plan->type) == 4 ? plan->profile->gather_rate_f32
+                                                            : plan->profile->gather_rate_f64;
+  const int last = MERBIT_PROFILE_SIZES - 1;
   int i = 0;
-  if (bytes <= size[0] || bytes >= size[5]) {
-    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
+  if (bytes <= size[0] || bytes >= size[last]) {
+    return 1.0 / rate[bytes <= size[0] ? 0 : last];
   }
   while (bytes > size[i + 1]) {
     i++;
@@ -51,16 +85,24 @@ MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
 
 /* Returns the parts of a forecast for the plan's matrix. */
 MBI_INTERNAL mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
+  const double stream = mbi_choose_stream(plan);
+  const double count = (double)plan->nonempty.count;
   mbi_traffic t;
+  double shared; /* sectors of y, if L2 does not hold it, of which two kernels write a part
+                  * each: what is there is read for the other part */
   t.size = (double)mbi_type_size(plan->type);
   t.nnz = (double)plan->device.nnz;
   t.rows = (double)plan->device.rows;
   t.cols = (double)plan->device.cols;
-  t.vectors =
-      ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
+  t.vectors = ((t.rows + t.cols) * t.size + (double)mbi_value_bytes_once(plan)) * stream;
   t.values = (double)mbi_value_bytes(plan);
-  t.stream = t.nnz * (4.0 + t.values) * MBI_CHOOSE_STREAM;
-  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(t.cols * t.size);
+  t.stream = t.nnz * (4.0 + t.values) * stream;
+  t.gathers = t.nnz * plan->nonempty.sectors * mbi_choose_gather(plan, t.cols * t.size);
+  shared = count < t.rows - count ? count : t.rows - count;
+  shared = t.rows * t.size <= plan->profile->l2_bytes ? 0
+           : shared < t.rows * t.size / 32            ? shared
+                                                      : t.rows * t.size / 32;
+  t.lists = count < t.rows ? (4.0 * t.rows + 64.0 * shared) * stream : 0;
   /* A method without row ends is faster in f64; in f32 SCAN keeps up with the stream. */
   t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
   return t;

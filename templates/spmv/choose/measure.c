@@ -9,9 +9,10 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* AUTO by measuring. If thousands of products will follow, the best two or three methods are
- * built in turn and timed on the matrix itself. The answer is kept on disk beside the cubins,
- * by a hash of the structure and by the device. */
+/* AUTO by measuring. If enough products will follow, the method with the least forecast and
+ * SCAN, the safe one, are built in turn and timed on the matrix itself, and a third one if that
+ * pays as well. The answer is kept on disk beside the cubins, by a hash of the structure and by
+ * the device. */
 
 /* ---- Candidates -------------------------------------------------------------------------- */
 
@@ -33,26 +34,46 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Adds the methods to measure for a small matrix. There launches and latency decide, which no
- * forecast contains. With full blocks such a matrix is so large that rows may cross thread
- * blocks. */
+/* Lists the methods to measure for a small matrix. There launches and latency decide, which no
+ * forecast contains. SCAN, the safe method, is among the first two. With full blocks such a
+ * matrix is so large that rows may cross thread blocks. */
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
-  const int even = plan->nonempty.slots / 2 <= plan->device.nnz &&
-                   mbi_rows_walk(plan) <= mbi_scan_cost(plan);
-  const int full = mbi_choose_full(plan);
+  const double seconds = mbi_scan_cost(plan);
+  const int even =
+      plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
+  const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
   int count = 0;
-  if (full) {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
+  if (full || even) {
+    count = mbi_measure_add(candidates, count, full ? MERBIT_METHOD_BSR : MERBIT_METHOD_ROWS, 0,
+                            seconds);
   }
-  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
-  if (!full || !even) {
-    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+  count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, full ? 1 : whole, seconds);
+  return full && even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, seconds)
+                      : mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN,
+                                        full ? 2 : 3 - whole, seconds);
+}
+
+/* Puts SCAN, the safe method, second unless it is first or second already. */
+static int mbi_measure_safe(const merbit_plan *plan, mbi_candidate *candidates, int count) {
+  int at = 0;
+  while (at < count && candidates[at].method != MERBIT_METHOD_SCAN) {
+    at++;
   }
-  return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+  if (at < 2 && at < count) {
+    return count;
+  }
+  count = at == count && count < MBI_MEASURE_MOST ? count + 1 : count;
+  for (at = at < count ? at : count - 1; at > 1; at--) {
+    candidates[at] = candidates[at - 1];
+  }
+  candidates[1].method = MERBIT_METHOD_SCAN;
+  candidates[1].whole = 1;
+  candidates[1].seconds = mbi_scan_cost(plan);
+  return count;
 }
 
 /* Lists the methods to measure. For a large matrix these are the methods whose forecast is at
- * most 1.5 times the least. Returns their number. */
+ * most 1.5 times the least, and SCAN. Returns their number. */
 MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_method *row;
   int count = 0;
@@ -69,7 +90,33 @@ MBI_INTERNAL int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *
   while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
     count--;
   }
-  return count;
+  return mbi_measure_safe(plan, candidates, count);
+}
+
+/* Returns the products of a round. */
+static int mbi_measure_batch(const merbit_plan *plan) {
+  return mbi_choose_small(plan) ? 4 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
+}
+
+/* Returns how many of the candidates may be measured, 0 if fewer than two: building and timing
+ * them takes at most MBI_MEASURE_SHARE of the time of the expected products. Kernels that no
+ * earlier plan has compiled are not counted; they are compiled once, and kept on disk. */
+MBI_INTERNAL int mbi_measure_affords(const merbit_plan *plan, const mbi_candidate *candidates,
+                                     int count) {
+  const double launch = plan->profile->launch_seconds;
+  const double budget =
+      MBI_MEASURE_SHARE * plan->desc.expected_calls * (candidates[0].seconds + launch);
+  const double products = 1 + MBI_MEASURE_ROUNDS * mbi_measure_batch(plan);
+  double spent = 0;
+  int i;
+  for (i = 0; i < count; i++) {
+    const double making = mbi_method_find(candidates[i].method)->cuda->making;
+    spent += (MBI_MAKING_SCHEDULE + making + products) * (candidates[i].seconds + launch);
+    if (spent > budget) {
+      break;
+    }
+  }
+  return i < 2 ? 0 : i;
 }
 
 /* ---- Timing ------------------------------------------------------------------------------ */
@@ -83,10 +130,10 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const void *const none[2] = {NULL, NULL};
   const void *alpha = one, *beta = zero;
-  const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
+  const int batch = mbi_measure_batch(plan);
   int round, i;
-  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
-    alpha = beta = none;
+  if (plan->stops || plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    alpha = beta = none; /* absent, or no flag that stops products */
   } else if (plan->type == MERBIT_F32) {
     alpha = one_f32;
     beta = zero_f32;
@@ -226,10 +273,10 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   }
 }
 
-/* Sets plan->method, SCAN's knob `whole` and plan->why. plan->nonempty must be set and sampled.
- */
-MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
-  mbi_candidate candidates[MBI_MEASURE_MOST];
+/* Sets plan->method, SCAN's knob `whole` and plan->why to the fastest candidate.
+ * plan->nonempty must be set and sampled. */
+MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan, mbi_candidate *candidates,
+                                       int count) {
   mbi_measured answer;
   char *key = NULL;
   size_t key_size = 0;
@@ -238,7 +285,6 @@ MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan) {
   MBI_TRY(mbi_measure_key(plan, &key, &key_size));
   recalled = mbi_measure_recall(plan, key, key_size, &answer);
   if (!recalled) {
-    const int count = mbi_measure_candidates(plan, candidates);
     status = mbi_measure_all(plan, candidates, count);
     mbi_measure_answer(candidates, count, &answer);
     if (status == MERBIT_OK) {

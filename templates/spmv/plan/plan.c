@@ -320,6 +320,7 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
+  made->profile = &context->device.estimate;
   if (how != NULL) {
     made->making = *how;
   }

@@ -60,6 +60,7 @@ struct merbit_plan {
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
+  const merbit_device_profile *profile; /* the GPU's, of which forecasts are made */
   void *state; /* what the method built: a struct of spmv/gpu/NAME/NAME.h */
   mbi_program program;
   void *scale; /* CUfunction: multiplies x by the values of columns, before a product; or

@@ -47,20 +47,59 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(MBK_GRID_CONSTANT mbk_arrays_narrow
 // Rows per block of the two kernels below: four for each of 256 threads.
 #define MBK_ROWS_PER_BLOCK 1024
 
+// Bins of row lengths: one for each length below 32, then 16 for each power of two; and zeros
+// up to two for each thread.
+#define MBK_LENGTH_BINS 512
+
+MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {
+  const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);
+  return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);
+}
+
+// Returns the number of lengths in a bin.
+MBK_DEVICE mbk_u64 mbk_length_bin_size(mbk_u32 bin) {
+  return bin < 32 ? bin > 0 : (mbk_u64)2 << (bin - 32) / 16;
+}
+
+// Returns the thread's share of the sum of widths of the slices of 32 rows that the block's
+// rows would make if they were sorted by length: for each length, the number of slices with a
+// row of at least that length. Lengths that share a bin count as the longest of it. 256 threads
+// call it. `sums` has a word per warp.
+MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {
+  const mbk_u32 low = bins[2 * mbk_thread()], high = bins[2 * mbk_thread() + 1];
+  mbk_u32 longer = low + high; // rows in the bins of this lane and of those behind
+  for (int d = 1; d < 32; d <<= 1) {
+    const mbk_u32 behind = mbk_shuffle_down(0xffffffffu, longer, d, 32);
+    longer += mbk_lane() + (mbk_u32)d < 32 ? behind : 0;
+  }
+  if (mbk_lane() == 0) {
+    sums[mbk_thread() / 32] = longer;
+  }
+  mbk_block_sync();
+  for (mbk_u32 warp = mbk_thread() / 32 + 1; warp < 8; warp++) {
+    longer += sums[warp];
+  }
+  return mbk_length_bin_size(2 * mbk_thread()) * ((longer + 31) / 32) +
+         mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);
+}
+
 // Writes counts[block], the number of the block's rows with a nonzero. Updates *longest, the
-// length of the longest row (at most 2^32 - 1), and *widths, the sum over slices of 32 rows of
-// their longest row; both must be zero. Shared: mbk_u64, mbk_u32.
+// length of the longest row (at most 2^32 - 1), *widths, the sum over slices of 32 rows of
+// their longest row, and *sorted, at least the same of rows that are sorted within each block;
+// all must be zero. Shared: mbk_u64[2], mbk_u32[MBK_LENGTH_BINS + 10].
 MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(MBK_GRID_CONSTANT mbk_arrays_count_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const width = (mbk_u64 *)shared;
-  mbk_u32 *const total = (mbk_u32 *)(width + 1);
+  mbk_u64 *const sorted = width + 1;
+  mbk_u32 *const bins = (mbk_u32 *)(width + 2), *const total = bins + MBK_LENGTH_BINS;
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();
   mbk_u64 slots = 0;
   mbk_u32 count = 0, most = 0;
   if (mbk_thread() == 0) {
-    *width = 0;
+    *width = *sorted = 0;
     *total = 0;
   }
+  bins[mbk_thread()] = bins[mbk_thread() + 256] = 0;
   mbk_block_sync();
   for (int i = 0; i < 4; i++) {
     const mbk_u64 row = first + (mbk_u64)i * 256;
@@ -70,6 +109,12 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(MBK_GRID_CONSTANT mbk_arrays_count_a
       slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;
     }
     count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));
+    const mbk_u32 bin = mbk_length_bin(slice);
+    if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {
+      mbk_atomic_add(bins + bin, 1u);
+    } else if (mbk_lane() == 0) { // rows of one length would wait for each other
+      mbk_atomic_add(bins + bin, 32u);
+    }
     for (int d = 16; d > 0; d >>= 1) {
       const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);
       slice = other > slice ? other : slice;
@@ -83,9 +128,12 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(MBK_GRID_CONSTANT mbk_arrays_count_a
     mbk_atomic_max(a.longest, most);
   }
   mbk_block_sync();
+  mbk_atomic_add(sorted, mbk_length_widths(bins, total + 2));
+  mbk_block_sync();
   if (mbk_thread() == 0) {
     a.counts[mbk_block()] = *total;
     mbk_atomic_add(a.widths, *width);
+    mbk_atomic_add(a.sorted, *sorted);
   }
 }
 

@@ -16,7 +16,7 @@ typedef struct mbk_arrays_count_arguments {
   MBK_POINTER(const MBK_ROW_PTR) row_ptr;
   mbk_u64 rows;
   MBK_POINTER(mbk_u32) counts, longest;
-  MBK_POINTER(mbk_u64) widths;
+  MBK_POINTER(mbk_u64) widths, sorted;
 } mbk_arrays_count_arguments;
 
 typedef struct mbk_arrays_offsets_arguments {

@@ -54,7 +54,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   mbk_arrays_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr total, longest, widths;
-  uint32_t answer[4] = {0, 0, 0, 0};
+  uint32_t answer[6] = {0, 0, 0, 0, 0, 0};
   memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
     nonempty->row_start = csr->row_ptr;
@@ -74,7 +74,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
         mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
   widths = nonempty->counts; /* first, because it has 64 bits */
-  total = widths + 2 * sizeof(uint32_t);
+  total = widths + 4 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   nonempty->offsets = widths + sizeof answer;
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
@@ -83,8 +83,9 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   count_arguments.counts = nonempty->offsets;
   count_arguments.longest = longest;
   count_arguments.widths = widths;
+  count_arguments.sorted = widths + 2 * sizeof(uint32_t);
   MBI_TRY(mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-                            (unsigned)(4 * sizeof(uint32_t)), NULL, &count_arguments));
+                            MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
   offsets_arguments.counts = nonempty->offsets;
   offsets_arguments.blocks = blocks;
   offsets_arguments.total = total;
@@ -93,8 +94,12 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->row_start = csr->row_ptr;
   nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
-  nonempty->count = answer[2];
-  nonempty->longest = answer[3];
+  nonempty->sorted_slots = 32 * ((uint64_t)answer[3] << 32 | answer[2]);
+  if (nonempty->sorted_slots > nonempty->slots) { /* lengths that share a bin are rounded up */
+    nonempty->sorted_slots = nonempty->slots;
+  }
+  nonempty->count = answer[4];
+  nonempty->longest = answer[5];
   return MERBIT_OK;
 }
 

@@ -42,6 +42,7 @@ typedef struct mbi_device_csr {
 typedef struct mbi_nonempty_rows {
   uint64_t count;              /* rows with a nonzero */
   uint64_t slots;              /* entries of slices of 32 consecutive rows, padding included */
+  uint64_t sorted_slots;       /* the same if rows are sorted within windows of 1,024 */
   uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
   mbi_devptr row_start;        /* count + 1 offsets, valid until mbi_nonempty_finish; the plan's
                                 * row_ptr if no row is empty */
@@ -134,6 +135,7 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
 #define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
+#define MBI_NONEMPTY_COUNT_SHARED (16u + 522u * (unsigned)sizeof(uint32_t)) /* bytes */
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
@@ -172,9 +174,11 @@ typedef struct mbi_cuda_method {
 #define MBI_KNOBS 4 /* of a method at most */
 
 /* The number of products that take as long as building a form of the matrix in addition to
- * SCAN's schedule: any other form, or SCAN's own with other columns. */
+ * SCAN's schedule: any other form, or SCAN's own with other columns. A ratio that does not depend
+ * on the GPU: building reads and writes the arrays that products read, through the same memory. */
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
+#define MBI_MAKING_SCHEDULE 2.0 /* SCAN's schedule itself, or the sizes of another method */
 
 /* AUTO's findings about a CSR on the CPU. */
 typedef struct mbi_cpu_sample {

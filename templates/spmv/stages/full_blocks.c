@@ -24,7 +24,8 @@ MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
          plan->device.values != 0;
 }
 
-/* Returns the seconds of a product of full blocks. */
+/* Returns the seconds of a product of full blocks. Tiles cut rows of blocks; a tile has at least
+ * MBI_BSR_TILE_BYTES of each lane. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
@@ -33,7 +34,8 @@ MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   }
   column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
   return t.vectors + t.gathers +
-         t.nnz * (column + t.values) * MBI_CHOOSE_STREAM * 1.08 * t.light;
+         t.nnz * (column + t.values) * mbi_choose_stream(plan) * 1.08 * t.light +
+         mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
 }
 
 /* Moves the CSR and its non-empty rows to plan->extracted. */

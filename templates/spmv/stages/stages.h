@@ -61,10 +61,10 @@ typedef struct mbi_transpose {
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that the GPU could move in the time of one launch: the launch that multiplies x by the
- * values of columns. */
+/* The seconds of the launch that multiplies x by the values of columns, in launch_seconds of the
+ * profile. The launch overlaps with what comes before. */
 #ifndef MBI_VALUES_LAUNCH
-#define MBI_VALUES_LAUNCH 4000000u
+#define MBI_VALUES_LAUNCH 0.156
 #endif
 #define MBI_FORM(form) (1u << (form))
 #define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))

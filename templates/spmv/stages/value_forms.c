@@ -4,6 +4,7 @@
 #include "spmv/shared/shared.h"
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
  * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
@@ -56,13 +57,14 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
                                          MBI_VALUES_ROW,   MBI_VALUES_TABLE,
                                          MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
   const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
+  const uint64_t launch = (uint64_t)mbi_choose_launch_bytes(plan, MBI_VALUES_LAUNCH);
   mbi_value_form best = MBI_VALUES_GENERAL;
   uint64_t least = general - general / 8;
   size_t i;
   for (i = 0; i < sizeof order / sizeof order[0]; i++) {
     const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
     /* The form MBI_VALUES_COLUMN reads the column values and x, and writes their products. */
-    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
+    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + launch
                            : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
                                                           : once;
     if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {

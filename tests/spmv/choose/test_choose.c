@@ -12,6 +12,7 @@
  * wide. */
 static void square_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
   plan_of(plan, type, rows, nnz);
+  plan->nonempty.sorted_slots = nnz;
   plan->desc.expected_calls = 100;
   plan->device.cols = rows;
   plan->device.values = 16;
@@ -26,8 +27,10 @@ static void takes(merbit_plan *plan, merbit_method method, const char *why) {
   }
 }
 
-/* 40 MB of columns and values; slots 8/5 of the nonzeros, of rows of any length. */
+/* 40 MB of columns and values on an H200, whose L2 has 63 MB; slots 8/5 of the nonzeros, of
+ * rows of any length. */
 static void small_matrices(void **state) {
+  const uint64_t bytes = (uint64_t)(0.636 * 62914560);
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F32, 1000000, 5000000);
@@ -35,10 +38,11 @@ static void small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
   plan.nonempty.slots = 8000008;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
-  plan.nonempty.slots = 5000000;
+  plan.nonempty.slots = plan.device.nnz = bytes / 8;
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
   plan.device.nnz++;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast");
-  square_of(&plan, MERBIT_F64, 1000000, 3333333);
+  square_of(&plan, MERBIT_F64, 1000000, bytes / 12);
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   plan.device.nnz++;
   plan.nonempty.slots++;
@@ -61,10 +65,15 @@ static void even_rows(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   assert_null(strstr(plan.why, "even"));
   plan.device.rows--;
-  plan.nonempty.slots = 100000004;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-  plan.nonempty.slots = 100000005;
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 100000004;
+  takes(&plan, MERBIT_METHOD_SCAN, "even rows"); /* which the padding makes slow */
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 100000005;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  assert_null(strstr(plan.why, "even"));
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 60000000 / 8 * 9; /* not counted */
+  takes(&plan, MERBIT_METHOD_SLICED, "sliced 172 us");
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 60000000 / 8 * 10;
+  takes(&plan, MERBIT_METHOD_SLICED, "sliced 186 us");
 }
 
 /* In f32 only narrow columns make slices faster; in f64 wide ones do, unless gathers decide. */
@@ -108,11 +117,11 @@ static void gathers_that_miss(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   square_of(&plan, MERBIT_F64, 4000000, 64000000); /* x stays in L2 */
   plan.nonempty.sectors = 1;
-  plan.nonempty.slots = 2 * plan.device.nnz;
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.type = MERBIT_F32;
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
-  plan.nonempty.slots = plan.device.nnz;
+  plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
   plan.device.values = 0; /* ones are not streamed by any */
   takes(&plan, MERBIT_METHOD_BINNED, "even rows");
@@ -126,14 +135,14 @@ static void gathers_alone(void **state) {
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.device.values = 0;
   plan.nonempty.sectors = 1;
-  plan.nonempty.slots = 2 * plan.device.nnz + 1;
-  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan 533 us, rows 517 us, binned");
-  plan.nonempty.slots++;
-  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, binned");
-  plan.nonempty.slots = plan.device.nnz;
-  takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan 533 us, rows 517 us, sliced");
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz + 1;
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan 534 us, rows 518 us, binned");
+  plan.nonempty.slots = ++plan.nonempty.sorted_slots;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 534 us, binned");
+  plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_ROWS, "even rows, forecast scan 534 us, rows 518 us, sliced");
   plan.desc.expected_calls = 1; /* nothing is made for them */
-  takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 518 us");
   plan.nonempty.sectors = 0.9;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   plan.nonempty.sectors = 0.901;
@@ -151,7 +160,7 @@ static void gathers_alone(void **state) {
 /* Rows that are uneven, and more than half of whose nonzeros are of hubs. */
 static void with_hubs(merbit_plan *plan) {
   square_of(plan, MERBIT_F32, 4000000, 64000000);
-  plan->nonempty.slots = 4 * plan->device.nnz;
+  plan->nonempty.slots = plan->nonempty.sorted_slots = 4 * plan->device.nnz;
   plan->nonempty.sectors = 0.9;
   plan->nonempty.hub_share = 0.55;
 }
@@ -160,13 +169,13 @@ static void hubs_that_many_meet(void **state) {
   merbit_plan plan;
   (void)state;
   with_hubs(&plan);
-  takes(&plan, MERBIT_METHOD_HUBS, ", hubs 310 us");
-  plan.nonempty.slots = plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_HUBS, ", hubs 313 us");
+  plan.nonempty.slots = plan.nonempty.sorted_slots = plan.device.nnz;
   takes(&plan, MERBIT_METHOD_HUBS, "even rows, forecast scan ");
   plan.nonempty.hub_share = 0.1; /* what the caches catch, too */
-  takes(&plan, MERBIT_METHOD_BINNED, "hubs 490 us");
+  takes(&plan, MERBIT_METHOD_BINNED, "hubs 493 us");
   plan.nonempty.hub_share = 0.15;
-  takes(&plan, MERBIT_METHOD_BINNED, "hubs 470 us");
+  takes(&plan, MERBIT_METHOD_BINNED, "hubs 473 us");
   plan.type = MERBIT_F64; /* bins cost more */
   plan.nonempty.hub_share = 0.55;
   takes(&plan, MERBIT_METHOD_HUBS, "hubs ");
@@ -180,9 +189,9 @@ static void hubs_that_many_meet(void **state) {
   plan.type = MERBIT_F32; /* both pay, and bins end at 381 us */
   plan.desc.expected_calls = 1000;
   plan.nonempty.hub_share = 0.35;
-  takes(&plan, MERBIT_METHOD_BINNED, "hubs 390 us");
+  takes(&plan, MERBIT_METHOD_BINNED, "hubs 393 us");
   plan.nonempty.hub_share = 0.4;
-  takes(&plan, MERBIT_METHOD_HUBS, "hubs 370 us");
+  takes(&plan, MERBIT_METHOD_HUBS, "hubs 373 us");
 }
 
 /* From so many products on another form pays for itself, that takes as long as `making` of them
@@ -217,7 +226,7 @@ static void what_making_costs(void **state) {
 static void with_linking_rows(merbit_plan *plan, merbit_type type) {
   square_of(plan, type, 4000000, 8 * (4000000 - 200) + 200 * 40000);
   plan->nonempty.longest = 40000;
-  plan->nonempty.slots = 8 * (4000000 - 224) + 7 * 32 * 40000;
+  plan->nonempty.slots = plan->nonempty.sorted_slots = 8 * (4000000 - 224) + 7 * 32 * 40000;
   plan->nonempty.narrow = 1;
 }
 
@@ -278,17 +287,17 @@ static void long_rows_by_lanes(void **state) {
   plan.device.values = 0;
   plan.nonempty.sectors = 1;
   plan.nonempty.longest = 20 * 522;
-  takes(&plan, MERBIT_METHOD_ROWS, "rows 517 us");
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 518 us");
   plan.nonempty.longest = 20 * 532;
   takes(&plan, MERBIT_METHOD_ROWS, "rows 526 us");
   plan.nonempty.longest = 20 * 540;
-  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 533 us, rows 534 us, sliced 2694 us");
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 534 us, rows 534 us, sliced 2694 us");
   square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.nonempty.longest = 16 * 6; /* 6.4 us; the scan takes 1.1 us and those 6 */
+  plan.nonempty.longest = 3 * 6; /* all of it in flight at once by SCAN */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
-  plan.nonempty.longest = 18 * 6;
+  plan.nonempty.longest = 3 * 6 + 1;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
-  plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each */
+  plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
 }
 
@@ -301,6 +310,7 @@ static void long_rows_elsewhere(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F32, 100000, 500000);
   plan.nonempty.row_start = 256; /* counted */
+  plan.nonempty.longest = 8;
   assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
   assert_int_equal(mbi_measure_candidates(&plan, candidates), 3);
@@ -333,23 +343,189 @@ static void long_rows_elsewhere(void **state) {
 /* A wish for the size of blocks is kept, so nothing is measured; nor for few products, for
  * equal bits, nor without nonzeros. */
 static void what_is_measured(void **state) {
+  mbi_candidate c[MBI_MEASURE_MOST];
   merbit_plan plan;
   int i, *const wishes[] = {&plan.desc.block_threads, &plan.desc.deterministic};
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.desc.expected_calls = 2000;
-  assert_true(mbi_choose_by_measuring(&plan));
+  assert_int_equal(mbi_choose_by_measuring(&plan, c), 3);
   for (i = 0; i < 2; i++) {
     *wishes[i] = 1;
-    assert_false(mbi_choose_by_measuring(&plan));
+    assert_int_equal(mbi_choose_by_measuring(&plan, c), 0);
     *wishes[i] = 0;
   }
-  assert_true(mbi_choose_by_measuring(&plan));
-  plan.desc.expected_calls = 1999;
-  assert_false(mbi_choose_by_measuring(&plan));
+  plan.desc.expected_calls = 100;
+  assert_int_equal(mbi_choose_by_measuring(&plan, c), 0);
   plan.desc.expected_calls = 2000;
   plan.device.nnz = 0;
-  assert_false(mbi_choose_by_measuring(&plan));
+  assert_int_equal(mbi_choose_by_measuring(&plan, c), 0);
+}
+
+/* Building and timing the candidates stays within 3% of the expected products. */
+static void what_measuring_costs(void **state) {
+  /* A schedule, another form, 11 products. */
+  static const double scan = 2 + 11, sliced = 2 + 12 + 11;
+  const double launch = h200_profile().launch_seconds;
+  mbi_candidate c[3] = {
+      {MERBIT_METHOD_SLICED, 0, 0}, {MERBIT_METHOD_SCAN, 1, 0}, {MERBIT_METHOD_ROWS, 0, 0}};
+  merbit_plan plan;
+  int i;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  for (i = 0; i < 3; i++) {
+    c[i].seconds = 100e-6 - launch;
+  }
+  plan.desc.expected_calls = (int)((sliced + scan) / 0.03) + 1;
+  assert_int_equal(mbi_measure_affords(&plan, c, 3), 2);
+  plan.desc.expected_calls--;
+  assert_int_equal(mbi_measure_affords(&plan, c, 3), 0); /* one alone tells nothing */
+  plan.desc.expected_calls = (int)((sliced + 2 * scan) / 0.03) + 1;
+  assert_int_equal(mbi_measure_affords(&plan, c, 3), 3);
+  assert_int_equal(mbi_measure_affords(&plan, c, 2), 2);
+  assert_int_equal(mbi_measure_affords(&plan, c, 1), 0);
+  c[2].seconds *= 1.1; /* each candidate counts by its own time */
+  assert_int_equal(mbi_measure_affords(&plan, c, 3), 2);
+  plan.desc.expected_calls = (int)(100 * (sliced + scan) / 0.03);
+  c[1].seconds = 100 * c[0].seconds;
+  assert_int_equal(mbi_measure_affords(&plan, c, 2), 2);
+  plan.desc.expected_calls /= 10;
+  assert_int_equal(mbi_measure_affords(&plan, c, 2), 0);
+  square_of(&plan, MERBIT_F32, 100000, 500000); /* small: 41 products */
+  plan.desc.expected_calls = (int)(2 * (2 + 41) / 0.03) + 1;
+  c[1].seconds = c[2].seconds;
+  assert_int_equal(mbi_measure_affords(&plan, c + 1, 2), 2);
+  plan.desc.expected_calls--;
+  assert_int_equal(mbi_measure_affords(&plan, c + 1, 2), 0);
+}
+
+/* SCAN is measured beside the choice, however much slower its forecast. */
+static void the_safe_method_is_measured(void **state) {
+  mbi_candidate c[MBI_MEASURE_MOST];
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 32000000, 64000000); /* SCAN takes twice the time of BINNED */
+  plan.nonempty.sectors = 1;
+  assert_int_equal(mbi_measure_candidates(&plan, c), 2);
+  assert_true(c[0].method == MERBIT_METHOD_BINNED && c[1].method == MERBIT_METHOD_SCAN);
+  assert_true(c[1].seconds == mbi_scan_cost(&plan) && c[1].seconds > 1.5 * c[0].seconds);
+  with_hubs(&plan); /* the third by its forecast */
+  plan.nonempty.hub_share = 0.5;
+  assert_int_equal(mbi_measure_candidates(&plan, c), 3);
+  assert_int_equal(c[1].method, MERBIT_METHOD_SCAN);
+  assert_true(c[0].method == MERBIT_METHOD_HUBS && c[2].method == MERBIT_METHOD_BINNED);
+  assert_true(c[0].seconds < c[2].seconds && c[2].seconds < c[1].seconds);
+  square_of(&plan, MERBIT_F64, 3000000, 60000000); /* the second of all */
+  assert_int_equal(mbi_measure_candidates(&plan, c), 3);
+  assert_true(c[0].method == MERBIT_METHOD_SLICED && c[1].method == MERBIT_METHOD_SCAN);
+  square_of(&plan, MERBIT_F32, 100000, 500000);
+  plan.nonempty.longest = 8;
+  assert_int_equal(mbi_measure_candidates(&plan, c), 3);
+  assert_true(c[0].method == MERBIT_METHOD_ROWS && c[1].method == MERBIT_METHOD_SCAN);
+  assert_true(c[1].whole == 2 && c[2].method == MERBIT_METHOD_SCAN && c[2].whole == 1);
+}
+
+/* Without a GPU's profile on disk, only what the plan needs decides. */
+static void which_profile(void **state) {
+  merbit_device_profile *const measured = &context->device.profile;
+  merbit_plan plan;
+  (void)state;
+  *measured = h200_profile();
+  context->device.profile_ready = 1;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  assert_ptr_equal(mbi_choose_profile(&plan), measured);
+  plan.desc.deterministic = 1;
+  assert_ptr_equal(mbi_choose_profile(&plan), &context->device.estimate);
+  plan.desc.deterministic = 0;
+  plan.desc.expected_calls = 1; /* MERGE, without a look */
+  assert_ptr_equal(mbi_choose_profile(&plan), &context->device.estimate);
+  square_of(&plan, MERBIT_F64, 1000000, 3000000);
+  assert_ptr_equal(mbi_choose_profile(&plan), &context->device.estimate);
+  context->device.profile_ready = 0;
+}
+
+/* Rows that are even only once sorted. */
+static void rows_that_sorting_makes_even(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 1250000, 30000000); /* 1 to 47, in a band */
+  plan.nonempty.slots = 57000000;
+  plan.nonempty.sorted_slots = 31000000;
+  plan.nonempty.longest = 47;
+  plan.nonempty.narrow = 1;
+  plan.nonempty.sectors = 0.05;
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan.nonempty.sorted_slots = 49000000; /* most of the padding stays */
+  takes(&plan, MERBIT_METHOD_SCAN, "scan");
+  plan.nonempty.sorted_slots = 31000000;
+  plan.tuning[MBI_KNOB_SLICED_UNSORTED] = 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "scan");
+}
+
+/* Long rows of doubles: a warp streams one while others wait for x. */
+static void rows_that_fill_warps(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000, 50000000);
+  plan.device.cols = 6200000;
+  plan.nonempty.longest = 12500;
+  plan.nonempty.sectors = 1;
+  plan.desc.expected_calls = 1000;
+  takes(&plan, MERBIT_METHOD_ROWS, "rows 4");
+  plan.type = MERBIT_F32; /* SCAN keeps up */
+  assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_ROWS);
+  plan.type = MERBIT_F64;
+  plan.nonempty.longest = 200000; /* of one row */
+  assert_int_not_equal(mbi_choose_method(&plan), MERBIT_METHOD_ROWS);
+  square_of(&plan, MERBIT_F64, 1226, 1226 * 1187); /* in L2, and in flight at once */
+  plan.nonempty.longest = 1187;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
+  plan.nonempty.longest = 3 * 256;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+}
+
+/* 19 of 20 rows are empty: their list is not read by MERGE. */
+static void mostly_empty_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 80000000, 20000000);
+  plan.nonempty.count = 4000000;
+  plan.nonempty.slots = 20 * plan.device.nnz;
+  plan.nonempty.sectors = 1;
+  plan.desc.expected_calls = 1;
+  takes(&plan, MERBIT_METHOD_MERGE, "forecast merge 9");
+  plan.device.form = MBI_VALUES_SINGLE; /* which MERGE cannot read */
+  takes(&plan, MERBIT_METHOD_SCAN, "scan");
+  plan.device.form = MBI_VALUES_GENERAL;
+  plan.device.nnz = 45000000; /* the path costs more */
+  takes(&plan, MERBIT_METHOD_SCAN, "scan");
+}
+
+/* A row that crosses very many tiles is added up by one block of the fix-up, in each method
+ * that cuts rows into tiles. */
+static void rows_that_the_fixup_walks(void **state) {
+  static const merbit_method cut[] = {MERBIT_METHOD_SCAN, MERBIT_METHOD_BINNED,
+                                      MERBIT_METHOD_HUBS, MERBIT_METHOD_BSR,
+                                      MERBIT_METHOD_MERGE};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cut / sizeof cut[0]; i++) {
+    const mbi_cuda_method *const method = mbi_method_find(cut[i])->cuda;
+    merbit_plan plan;
+    double before;
+    with_hubs(&plan);
+    plan.nonempty.block_rows = plan.nonempty.block_cols = 4;
+    if (cut[i] == MERBIT_METHOD_MERGE) {
+      plan.device.rows = 3 * plan.device.nnz;
+    }
+    before = method->cost(&plan);
+    assert_true(before < HUGE_VAL);
+    plan.nonempty.longest = 30000;
+    assert_true(method->cost(&plan) == before);
+    plan.nonempty.longest = 60000000;
+    assert_true(method->cost(&plan) > before + 5e-6);
+  }
 }
 
 /* From 2^32 - 1 rows on, of which 32 bits number each but leave none for no row, AUTO takes
@@ -389,15 +565,45 @@ static void few_calls(void **state) {
 /* The rate of gathers falls with the size of x, without a step. */
 static void rates_of_gathers(void **state) {
   double bytes, before = 0;
+  merbit_device_profile own;
+  merbit_plan plan;
+  size_t i;
+  int type;
   (void)state;
-  assert_true(mbi_choose_gather(0) == 1 / 160e9);
-  assert_true(mbi_choose_gather(32e6) == 1 / 140e9);
-  assert_true(mbi_choose_gather(1e12) == 1 / 40e9);
+  for (type = 0; type < 2; type++) {
+    static const double rates[][2] = {{0, 160e9},     {16e6, 160e9}, {32e6, 140e9},
+                                      {67e6, 76e9},   {134e6, 53e9}, {268e6, 45e9},
+                                      {1074e6, 40e9}, {1e12, 40e9}};
+    plan_of(&plan, type ? MERBIT_F64 : MERBIT_F32, 1, 1);
+    for (i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+      assert_true(fabs(mbi_choose_gather(&plan, rates[i][0]) * rates[i][1] - 1) < 0.01);
+    }
+  }
+  own = h200_profile();
+  own.gather_rate_f32[2] = 1e9; /* each type has its own */
+  plan.profile = &own;
+  assert_true(fabs(mbi_choose_gather(&plan, own.gather_bytes[2]) * 76e9 - 1) < 0.01);
+  plan.type = MERBIT_F32;
+  assert_true(mbi_choose_gather(&plan, own.gather_bytes[2]) == 1e-9);
+  plan_of(&plan, MERBIT_F32, 1, 1);
   for (bytes = 1e6; bytes < 4e9; bytes *= 1.01) {
-    const double now = mbi_choose_gather(bytes);
+    const double now = mbi_choose_gather(&plan, bytes);
     assert_true(now >= before && (before == 0 || now < 1.05 * before));
     before = now;
   }
+}
+
+/* What a launch costs in bytes follows the GPU's launches and its memory. */
+static void bytes_of_launches(void **state) {
+  merbit_device_profile own = h200_profile();
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, 1, 1);
+  assert_true(fabs(mbi_choose_launch_bytes(&plan, MBI_VALUES_LAUNCH) / 4e6 - 1) < 0.01);
+  own.launch_seconds *= 3;
+  own.copy_rate /= 2;
+  plan.profile = &own;
+  assert_true(fabs(mbi_choose_launch_bytes(&plan, MBI_VALUES_LAUNCH) / 6e6 - 1) < 0.01);
 }
 
 int main(void) {
@@ -411,12 +617,20 @@ int main(void) {
       cmocka_unit_test(what_making_costs),
       cmocka_unit_test(few_calls),
       cmocka_unit_test(rates_of_gathers),
+      cmocka_unit_test(bytes_of_launches),
       cmocka_unit_test(full_blocks),
       cmocka_unit_test(long_rows_among_even_ones),
       cmocka_unit_test(walks_that_do_not_show),
       cmocka_unit_test(long_rows_by_lanes),
       cmocka_unit_test(long_rows_elsewhere),
       cmocka_unit_test(what_is_measured),
+      cmocka_unit_test(what_measuring_costs),
+      cmocka_unit_test(the_safe_method_is_measured),
+      cmocka_unit_test(which_profile),
+      cmocka_unit_test(rows_that_sorting_makes_even),
+      cmocka_unit_test(rows_that_fill_warps),
+      cmocka_unit_test(mostly_empty_rows),
+      cmocka_unit_test(rows_that_the_fixup_walks),
       cmocka_unit_test(most_rows),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

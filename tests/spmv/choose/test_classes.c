@@ -1,7 +1,7 @@
-/* AUTO's choice for every class of matrix that the benchmark generates, and for its transpose:
- * no row that one lane or team walks alone takes longer than SCAN, the safe choice, and no
- * forecast is above SCAN's. The host counts what the GPU counts of two small matrices of a
- * class; larger ones follow by the law of powers, up to 200 million nonzeros. */
+/* AUTO's choice for every class of matrix that the benchmark generates, and for its transpose,
+ * on several GPUs: no row that one lane or team walks alone takes longer than SCAN, the safe
+ * choice, and no forecast is above SCAN's. The host counts what the GPU counts of two small
+ * matrices of a class; larger ones follow by the law of powers, up to 200 million nonzeros. */
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 /* ---- Counts ------------------------------------------------------------------------------ */
 
 typedef struct counts {
-  double rows, cols, nnz, nonempty, slots, longest;
+  double rows, cols, nnz, nonempty, slots, sorted, longest;
   int block_rows, block_cols;
   double sectors[2], narrow; /* in f32 and in f64 */
   uint32_t bins[4096];       /* of mbi_nonempty_take_hubs */
@@ -30,6 +30,28 @@ static void count_rows(const bench_matrix *m, counts *c) {
     c->slots += row % 32 == 31 || row == m->rows - 1 ? 32.0 * (double)width : 0;
     c->longest = (double)length > c->longest ? (double)length : c->longest;
     c->nonempty += length > 0;
+  }
+}
+
+static int by_length(const void *a, const void *b) {
+  const int32_t one = *(const int32_t *)a, other = *(const int32_t *)b;
+  return one < other ? 1 : one > other ? -1 : 0;
+}
+
+/* Counts the slots of rows sorted within windows of 1,024, as mbk_arrays_count does within a
+ * sixteenth. */
+static void count_sorted(const bench_matrix *m, counts *c) {
+  int64_t from, row;
+  for (from = 0; from < m->rows; from += 1024) {
+    const int64_t rows = m->rows - from < 1024 ? m->rows - from : 1024;
+    int32_t lengths[1024];
+    for (row = 0; row < rows; row++) {
+      lengths[row] = m->row_ptr[from + row + 1] - m->row_ptr[from + row];
+    }
+    qsort(lengths, (size_t)rows, sizeof *lengths, by_length);
+    for (row = 0; row < rows; row += 32) {
+      c->sorted += 32.0 * (double)lengths[row];
+    }
   }
 }
 
@@ -122,6 +144,7 @@ static void count(const bench_matrix *m, counts *c) {
   c->cols = (double)m->cols;
   c->nnz = (double)m->nnz;
   count_rows(m, c);
+  count_sorted(m, c);
   count_blocks(m, c);
   sample_columns(m, c);
   count_columns(m, c);
@@ -175,6 +198,8 @@ static void grow(const counts *small, const counts *large, double nnz, counts *c
   c->longest = c->longest > nnz / c->rows ? c->longest : nnz / c->rows;
   c->slots = nnz * grown(small->slots / small->nnz, large->slots / large->nnz, steps);
   c->slots = c->slots > nnz ? c->slots : nnz;
+  c->sorted = nnz * grown(small->sorted / small->nnz, large->sorted / large->nnz, steps);
+  c->sorted = c->sorted < nnz ? nnz : c->sorted < c->slots ? c->sorted : c->slots;
 }
 
 /* ---- Choices ----------------------------------------------------------------------------- */
@@ -221,6 +246,7 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
   plan->nonempty.row_start = 256; /* counted */
   plan->nonempty.count = (uint64_t)c->nonempty;
   plan->nonempty.slots = (uint64_t)c->slots;
+  plan->nonempty.sorted_slots = (uint64_t)c->sorted;
   plan->nonempty.longest = (uint32_t)c->longest;
   plan->nonempty.block_rows = c->block_rows;
   plan->nonempty.block_cols = c->block_cols;
@@ -229,7 +255,7 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
   }
   plan->nonempty.sectors = c->sectors[type == MERBIT_F64];
   plan->nonempty.narrow = c->narrow;
-  gathers = c->nnz * plan->nonempty.sectors * mbi_choose_gather(cols);
+  gathers = c->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
   if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < 0.98 &&
       3 * gathers > mbi_scan_cost(plan)) {
     uint64_t sampled = 0;
@@ -276,27 +302,34 @@ static void choose(merbit_plan *plan, const char *name) {
   hold(plan, "the longest row in a semiring", name, walk_of(plan, plan->method));
 }
 
-/* The smallest size is in the L2; 3.4 million doubles and 5.1 million floats are just past it.
- */
+/* The smallest size is in an H200's L2; 3.4 million doubles and 5.1 million floats are just
+ * past it. */
 static void no_choice_is_behind_scan(void **state) {
   static const double sizes[] = {LARGEST, 3e6, 3.4e6, 5.1e6, 20e6, 60e6, 200e6};
   static const int calls[] = {2, 20, 100, 1000};
   static counts c;
   int number, form;
+  size_t g;
   (void)state;
-  for (number = 0; number < CLASSES; number++) {
-    for (form = 0; form < 2; form++) {
-      const counts *known = counted[number][form];
-      char name[64];
-      size_t i;
-      (void)snprintf(name, sizeof name, "%s%s", class_name(number), form ? ", transposed" : "");
-      for (i = 0; i < 4 * 4 * sizeof sizes / sizeof sizes[0]; i++) {
-        merbit_plan plan;
-        grow(&known[1], &known[2], sizes[i / 16], &c);
-        plan_of_counts(&plan, i % 2 ? MERBIT_F64 : MERBIT_F32, &c, known[2].cols);
-        plan.device.values = i / 2 % 2 ? 0 : 16; /* a pattern, or general values */
-        plan.desc.expected_calls = calls[i / 4 % 4];
-        choose(&plan, name);
+  for (g = 0; g < GPUS; g++) {
+    context->device.multiprocessors = gpus[g].multiprocessors;
+    context->device.shared_bytes_per_block = gpus[g].shared_bytes;
+    mbi_profile_estimate(gpus[g].multiprocessors, &gpus[g].facts, &context->device.estimate);
+    for (number = 0; number < CLASSES; number++) {
+      for (form = 0; form < 2; form++) {
+        const counts *known = counted[number][form];
+        char name[64];
+        size_t i;
+        (void)snprintf(name, sizeof name, "%s: %s%s", gpus[g].name, class_name(number),
+                       form ? ", transposed" : "");
+        for (i = 0; i < 4 * 4 * sizeof sizes / sizeof sizes[0]; i++) {
+          merbit_plan plan;
+          grow(&known[1], &known[2], sizes[i / 16], &c);
+          plan_of_counts(&plan, i % 2 ? MERBIT_F64 : MERBIT_F32, &c, known[2].cols);
+          plan.device.values = i / 2 % 2 ? 0 : 16; /* a pattern, or general values */
+          plan.desc.expected_calls = calls[i / 4 % 4];
+          choose(&plan, name);
+        }
       }
     }
   }
@@ -331,6 +364,7 @@ static void classes_grow_by_powers(void **state) {
       close_to(name, "nonempty rows", c.nonempty, known[2].nonempty, 1.3);
       close_to(name, "in the longest row", c.longest, known[2].longest, 2.5);
       close_to(name, "slots", c.slots, known[2].slots, 1.5);
+      close_to(name, "sorted slots", c.sorted, known[2].sorted, 1.5);
       assert_true(c.block_rows == known[2].block_rows && c.block_cols == known[2].block_cols);
     }
   }

@@ -283,7 +283,9 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
  * three quarters of the bandwidth. */
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  return t.vectors + t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * MBI_CHOOSE_STREAM * 1.35;
+  return t.vectors + t.lists +
+         t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * mbi_choose_stream(plan) * 1.35 +
+         mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_binned_method = {

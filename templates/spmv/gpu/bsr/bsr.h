@@ -27,6 +27,11 @@ typedef struct mbi_bsr_tiles {
 /* BSR's knobs: blocks of a slot in a tile; 1 if each lane loads x, 2 for shuffles of x. */
 enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
+/* Bytes of entries that a lane has in a tile. Measured on an H200. */
+#ifndef MBI_BSR_TILE_BYTES
+#define MBI_BSR_TILE_BYTES 256
+#endif
+
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan);
 /* spmv/gpu/bsr/sizes.c */

@@ -17,13 +17,9 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
 
 #define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
 
-/* Bytes of entries that a lane has in flight, and that it has in a tile. Measured on an
- * H200. */
+/* Bytes of entries that a lane has in flight. Measured on an H200. */
 #ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
-#endif
-#ifndef MBI_BSR_TILE_BYTES
-#define MBI_BSR_TILE_BYTES 256
 #endif
 
 MBI_INTERNAL int mbi_ceiling(int a, int b) {

@@ -210,13 +210,23 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
                   mbi_scan_of(plan)->threads);
 }
 
+/* Returns the seconds in which each block loads all hubs before its first product, but for the
+ * first step, which every product takes: their numbers, then x, four at once for each thread.
+ * All blocks read the same, so L2 has it. */
+static double mbi_hubs_walk(const merbit_plan *plan) {
+  const double capacity = (double)mbi_hubs_capacity(plan), cols = (double)plan->device.cols;
+  const double steps = (capacity < cols ? capacity : cols) / (4 * MBI_HUBS_THREADS);
+  return steps > 1 ? (steps - 1) * 2 * plan->profile->l2_load_seconds : 0;
+}
+
 /* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
  * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-             ? t.vectors + t.stream +
-                   t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors
+             ? t.vectors + t.lists + t.stream +
+                   t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors +
+                   mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;
 }
 

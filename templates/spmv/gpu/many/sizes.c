@@ -131,9 +131,9 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
  * Wider rows of X are faster by runs: 42M nonzeros of a 5-point mesh in f64 on an H200, with 4,
  * 8 and 16 vectors, take 378, 677 and 1346 us by rows, 433, 510 and 828 by runs. */
 static int mbi_many_staged(const merbit_plan *plan) {
-  const int even =
-      mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
-      mbi_many_rows_walk(plan) <= (double)mbi_device_csr_stream_bytes(plan) * MBI_CHOOSE_STREAM;
+  const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
+                   mbi_many_rows_walk(plan) <=
+                       (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
   const int wish = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || mbi_knob(plan, MBI_KNOB_MANY_RUN) != 0 ? 0
          : wish > 512                                                             ? 512

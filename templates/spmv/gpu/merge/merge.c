@@ -5,6 +5,7 @@
 #include "spmv/gpu/scan/scan.h"
 #include "spmv/gpu/merge/merge.h"
 #include "spmv/plan/plan.h"
+#include "spmv/choose/choose.h"
 
 /* MERGE on the host: sizes and launches; nothing is built. spmv/gpu/merge/merge.cu describes
  * the method. */
@@ -227,6 +228,19 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
                   plan->streaming ? ", matrix past the caches" : "");
 }
 
+/* Returns the seconds of a product if there are more rows than nonzeros: it reads row_ptr,
+ * where SCAN reads lists of rows and writes y in two kernels. Otherwise the path costs more
+ * than they do. Values must be general. */
+static double mbi_merge_path_cost(const merbit_plan *plan) {
+  const mbi_traffic t = mbi_traffic_of(plan);
+  return plan->device.nnz < plan->device.rows / 2 && plan->device.form == MBI_VALUES_GENERAL
+             ? t.vectors + t.stream + t.gathers +
+                   t.rows * (double)mbi_index_bytes(plan->device.offset_type) *
+                       mbi_choose_stream(plan) +
+                   mbi_walk_fixup(plan, MBI_SCAN_TILE)
+             : HUGE_VAL;
+}
+
 MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
                                                             mbi_merge_path_create,
                                                             mbi_merge_path_destroy,
@@ -236,7 +250,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_pat
                                                             mbi_merge_describe,
                                                             NULL,
                                                             0,
-                                                            NULL,
+                                                            mbi_merge_path_cost,
                                                             0,
                                                             NULL,
                                                             "steps rounds"};

@@ -41,11 +41,27 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
+/* Returns whether a row of average length is a whole step, or more, of a warp. */
+static int mbi_rows_fill(const merbit_plan *plan) {
+  const int lanes = mbi_rows_lanes(plan);
+  return lanes == 32 && mbi_rows_unroll(plan, lanes) == 8;
+}
+
+/* Returns the nonzeros of a row that its lanes take at once. */
+static double mbi_rows_at_once(const merbit_plan *plan) {
+  const int lanes = mbi_rows_lanes(plan);
+  return (double)lanes * mbi_rows_unroll(plan, lanes);
+}
+
 /* Returns the critical path in seconds: the lanes of the longest row walk it, loading columns
  * and values, then x. */
 MBI_INTERNAL double mbi_rows_walk(const merbit_plan *plan) {
-  const int lanes = mbi_rows_lanes(plan);
-  return mbi_walk(plan, (double)lanes * mbi_rows_unroll(plan, lanes), 2);
+  return mbi_walk(plan, mbi_rows_at_once(plan), 2);
+}
+
+/* Returns the steps in which the lanes of the longest row walk it. */
+MBI_INTERNAL double mbi_rows_steps(const merbit_plan *plan) {
+  return (double)plan->nonempty.longest / mbi_rows_at_once(plan);
 }
 
 MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
@@ -159,10 +175,19 @@ static int mbi_rows_gather(const merbit_plan *plan) {
 /* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
  * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
  * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
- * which share sectors). */
+ * which share sectors).
+ *
+ * If rows fill the steps of a warp, its loads of columns and values are adjacent, and a row end
+ * costs it nothing. Warps that wait for x then leave the memory to those that stream. In f64,
+ * where row ends count (mbi_traffic.light), gathers and stream overlap if gathers take long
+ * (4,000 rows of 12,500 over 50 MB of x on an H200: 460 us, all of which gathers need). */
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double scan = t.vectors + t.stream + t.gathers;
+  if (plan->type == MERBIT_F64 && t.light == 1.0 && mbi_rows_fill(plan)) {
+    return mbi_choose_longer(t.vectors + mbi_choose_longer(t.stream, t.gathers),
+                             mbi_rows_walk(plan));
+  }
   if (plan->nonempty.slots / 2 > plan->device.nnz) {
     return HUGE_VAL; /* more than half of the lanes would be idle */
   }

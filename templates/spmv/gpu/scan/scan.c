@@ -282,12 +282,15 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product. Looking values up is slower here than streaming them. */
+/* Returns the seconds of a product. Looking values up is slower here than streaming them: it
+ * takes the given part of a gather from L2, since both are bound by the multiprocessors and
+ * their clock. */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  double seconds = t.vectors + t.stream + t.gathers;
+  double seconds =
+      t.vectors + t.lists + t.stream + t.gathers + mbi_walk_fixup(plan, MBI_SCAN_TILE);
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
-    seconds += t.nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+    seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
   }
   return seconds;
 }

@@ -20,6 +20,7 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
+#define MBI_SCAN_TILE 256.0 /* nonzeros: what large tiles have at least, for forecasts */
 /* The vector size from which a product computes x'A x for callers who want it. It pays if rows
  * are short, and if reading x and A x again would take longer than the sum adds to the
  * product. */
@@ -37,6 +38,7 @@ MBI_INTERNAL int mbi_scan_widest(merbit_type type);
 MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan);
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan);
+MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds);
 /* spmv/gpu/scan/scan.c */

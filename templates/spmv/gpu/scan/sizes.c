@@ -94,6 +94,11 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
                                              : 0;
 }
 
+/* Returns 1 if SCAN holds the whole matrix in flight at once, in one launch. */
+MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan) {
+  return plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_whole(plan, 1024 * 8);
+}
+
 /* Returns 1 if lanes take twice as many neighbours as 16 bytes of accumulators hold. The
  * segmented scan then costs half, if only columns are streamed and rows are not short (on an
  * H200, stencil27 of 20M ones 63 to 50 us in f64, a web graph 78 to 66, a circuit of five

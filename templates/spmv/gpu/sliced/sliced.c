@@ -23,6 +23,18 @@ static int mbi_sliced_unroll(const merbit_plan *plan) {
   return wish != 0 ? wish : 2;
 }
 
+/* Returns whether rows are sorted. That costs a row number for each row, which does not pay if
+ * there is little padding. */
+static int mbi_sliced_sorts(const merbit_plan *plan) {
+  return mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
+         plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+}
+
+/* Returns the entries of all slices, padding included. */
+static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
+  return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
+}
+
 /* Returns the critical path in seconds: a lane walks the longest row, loading columns and
  * values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
@@ -33,9 +45,7 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
-  /* Sorting costs a row number for each row, which does not pay if there is little padding. */
-  s->sorted = mbi_knob(plan, MBI_KNOB_SLICED_UNSORTED) != 1 &&
-              plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 32;
+  s->sorted = mbi_sliced_sorts(plan);
   s->unroll = mbi_sliced_unroll(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
@@ -269,18 +279,21 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 /* Returns whether slices of 32 rows need so little padding that the forecast can be trusted. */
 MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return csr->nnz >= 4 * csr->rows && plan->nonempty.slots / 5 <= csr->nnz / 3;
+  return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. Up
+ * to an eighth of padding, without which no matrix is, is within the other figures. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  if (plan->nonempty.slots / 2 > plan->device.nnz) {
+  const double slots = (double)mbi_sliced_slots(plan) - t.nnz / 8;
+  if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
   return mbi_choose_longer(t.vectors + t.gathers +
-                               t.nnz * (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
-                                   MBI_CHOOSE_STREAM * t.light,
+                               (slots > t.nnz ? slots : t.nnz) *
+                                   (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
+                                   mbi_choose_stream(plan) * t.light,
                            mbi_sliced_walk(plan));
 }
 
