@@ -129,9 +129,8 @@ static void bench_gather_enqueue(bench_case *self) {
   arguments[2] = &g->rounds;
   arguments[3] = &g->seed;
   arguments[4] = &g->never;
-  bench_merbit_check(g->gpu->context,
-                     mbi_device_launch(g->gpu->context, g->function, "bench_gather", g->blocks,
-                                       BENCH_GATHER_THREADS, 0, g->gpu->stream, arguments));
+  bench_launch(g->gpu, g->function, "bench_gather", g->blocks, BENCH_GATHER_THREADS, 0,
+               arguments);
 }
 
 /* The kernel for 4 or 8 bytes, through the NVRTC that merbit has opened. */

@@ -49,6 +49,16 @@ static void bench_merbit_check(merbit_context *context, merbit_status status) {
   }
 }
 
+/* Launches a kernel of the benchmark's own. `arguments` has the address of each parameter. */
+static void bench_launch(bench_gpu *gpu, void *function, const char *name, int blocks,
+                         int threads, unsigned shared_bytes, void **arguments) {
+  bench_gpu_check(gpu,
+                  gpu->context->device.driver.launch_kernel(
+                      function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, shared_bytes,
+                      gpu->stream, arguments, NULL),
+                  name);
+}
+
 #define BENCH_SYMBOL(field, name)                                                              \
   if (!mbi_library_function(d->library, name, &d->field, sizeof d->field)) {                   \
     bench_die("the NVIDIA driver lacks %s", name);                                             \

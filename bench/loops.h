@@ -39,10 +39,8 @@ typedef struct bench_loop {
 /* ---- One iteration ----------------------------------------------------------------------- */
 
 static void bench_loop_launch(bench_loop *l, bench_loop_kernel kernel, void **arguments) {
-  bench_merbit_check(l->gpu->context,
-                     mbi_device_launch(l->gpu->context, l->program->functions[kernel],
-                                       bench_loop_names[kernel], l->blocks, BENCH_LOOP_THREADS,
-                                       BENCH_LOOP_SHARED, l->gpu->stream, arguments));
+  bench_launch(l->gpu, l->program->functions[kernel], bench_loop_names[kernel], l->blocks,
+               BENCH_LOOP_THREADS, BENCH_LOOP_SHARED, arguments);
 }
 
 /* y = A x between any two of cuSPARSE's vectors. */
