@@ -2793,7 +2793,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 70
-#define MBI_KERNEL_HASH "1786fcfee107da76a1b2828b0885e1b1f9f8695139530335c73adbedd3ce994a"
+#define MBI_KERNEL_HASH "bc530f2a7c2abb3aff9b97339cc4aa501962568f702ad87030a15d84620c3abe"
 
 typedef struct mbi_source {
   const char *name;
@@ -6840,17 +6840,17 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL];\n#endif\n",
-"MBK_COMPUTE product[MBK_UNROLL];\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n",
+"MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
 "column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
 "value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"#if MBK_PATTERN\nproduct[u] =\n"
-"MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), mbk_load_after_wait(a.x + column[u]));\n#else\n"
-"product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));\n#endif\n}\n"
-"}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
-"sum = MBK_ADD(sum, product[u]);\n}\n}\n}\n}\n#pragma unroll\n"
+"factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\n\n\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\n#if MBK_PATTERN\nconst MBK_COMPUTE more =\n"
+"MBK_ADD(sum, MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), factor[u]));\n#else\n"
+"const MBK_COMPUTE more = MBK_ADD(sum, MBK_MUL(mbk_value(value[u]), factor[u]));\n#endif\n"
+"sum = u * MBK_LANES < left ? more : sum;\n}\n}\n}\n#pragma unroll\n"
 "for (int d = MBK_LANES / 2; d > 0; d >>= 1) {\n"
 "sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n}\n"
 "if (lane == 0 && row < a.rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n",

@@ -49,9 +49,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];
 #if !MBK_PATTERN
-      MBK_VALUE value[MBK_UNROLL];
+      MBK_VALUE value[MBK_UNROLL] = {};
 #endif
-      MBK_COMPUTE product[MBK_UNROLL];
+      MBK_VECTOR factor[MBK_UNROLL] = {};
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
@@ -65,19 +65,20 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
-#if MBK_PATTERN
-          product[u] =
-              MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), mbk_load_after_wait(a.x + column[u]));
-#else
-          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load_after_wait(a.x + column[u]));
-#endif
+          factor[u] = mbk_load_after_wait(a.x + column[u]);
         }
       }
+      // Products past the end of the row are not added. With predicates on the multiplications
+      // too there would be too few, and ptxas would multiply between the loads of x.
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
-        if (u * MBK_LANES < left) {
-          sum = MBK_ADD(sum, product[u]);
-        }
+#if MBK_PATTERN
+        const MBK_COMPUTE more =
+            MBK_ADD(sum, MBK_UNIT(a.values + (MBK_BY_ROW ? row : 0), factor[u]));
+#else
+        const MBK_COMPUTE more = MBK_ADD(sum, MBK_MUL(mbk_value(value[u]), factor[u]));
+#endif
+        sum = u * MBK_LANES < left ? more : sum;
       }
     }
   }
