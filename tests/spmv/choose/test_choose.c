@@ -593,7 +593,7 @@ static void rates_of_gathers(void **state) {
   }
 }
 
-/* What a launch costs in bytes follows the GPU's launches and its memory. */
+/* The bytes that a launch costs follow from the GPU's launches and its memory. */
 static void bytes_of_launches(void **state) {
   merbit_device_profile own = h200_profile();
   merbit_plan plan;

@@ -4,9 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "support/cpu.h"
-
-static merbit_context *context;
+#include "support/plan_sizes.h"
 
 /* Checks the sizes that the forms of tests/simt/test_many.cpp have. */
 static void shapes(void **state) {
@@ -61,6 +59,7 @@ static void small_blocks(void **state) {
     for (type = 0; type < 4; type++) {
       test_plan_clear(&plan);
       plan.context = context;
+      plan.profile = &context->device.estimate;
       plan.type = type % 2 == 0 ? MERBIT_F32 : MERBIT_F64;
       plan.device.nnz = plan.device.rows = 1000000;
       far = type / 2;
@@ -96,6 +95,7 @@ static void room_for_the_cache(void **state) {
     unsigned block, blocks;
     test_plan_clear(&plan);
     plan.context = context;
+    plan.profile = &context->device.estimate;
     plan.type = MERBIT_F64;
     plan.device.nnz = 43000000;
     plan.device.rows = plan.device.cols = 2000000;
@@ -123,6 +123,7 @@ static void rows_or_runs(void **state) {
     for (type = 0; type < 2; type++) {
       test_plan_clear(&plan);
       plan.context = context;
+      plan.profile = &context->device.estimate;
       plan.type = type == 0 ? MERBIT_F32 : MERBIT_F64;
       plan.device.nnz = 5000000;
       plan.device.rows = plan.device.cols = 1000000;
@@ -146,6 +147,7 @@ static void sizes_refused(void **state) {
   for (i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
     test_plan_clear(&plan);
     plan.context = context;
+    plan.profile = &context->device.estimate;
     plan.type = MERBIT_F32;
     plan.desc.vectors = 8;
     plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
@@ -157,6 +159,7 @@ static void sizes_refused(void **state) {
   }
   test_plan_clear(&plan);
   plan.context = context;
+  plan.profile = &context->device.estimate;
   plan.type = MERBIT_F64;
   plan.device.nnz = (uint64_t)1 << 60;
   plan.desc.vectors = 8;
@@ -174,9 +177,5 @@ int main(void) {
       cmocka_unit_test(rows_or_runs),
       cmocka_unit_test(sizes_refused),
   };
-  int failed;
-  context = cpu_open(NULL, 1);
-  failed = cmocka_run_group_tests(tests, NULL, NULL);
-  merbit_context_destroy(context);
-  return failed;
+  return cmocka_run_group_tests(tests, set_up, tear_down);
 }
