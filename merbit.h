@@ -2793,7 +2793,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 70
-#define MBI_KERNEL_HASH "bc530f2a7c2abb3aff9b97339cc4aa501962568f702ad87030a15d84620c3abe"
+#define MBI_KERNEL_HASH "ae547d2d6b9d73ef4cd0c4cb323a38ed31d5ecc5e953ddbcf0edd17b3697508a"
 
 typedef struct mbi_source {
   const char *name;
@@ -6839,8 +6839,9 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
-"for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n",
+"#pragma unroll 1\n"
+"for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n",
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n"
 "MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
 "column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"

@@ -46,6 +46,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
     // Count down the nonzeros that are left: adding to an offset near 2^31 could overflow.
     MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
+#pragma unroll 1
     for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];
 #if !MBK_PATTERN
