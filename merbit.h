@@ -2855,6 +2855,7 @@ typedef struct mbi_nvrtc_search {
   char refused[192];
 } mbi_nvrtc_search;
 
+#define MBI_STREAM_NON_BLOCKING 1
 #define MBI_POINTER_MEMORY_TYPE 2
 #define MBI_FUNCTION_DYNAMIC_SHARED 8
 #define MBI_SHARED_WITHOUT_ASKING 49152
@@ -29923,9 +29924,16 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
 
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
+  void *const stream = solver->gpu.stream;
   void *graph = NULL, *executable = NULL;
-  merbit_status status =
-      loop ? mbi_recorded_make_loop(solver, &graph) : mbi_recorded_make_plain(solver, &graph);
+  merbit_status status = mbi_recorded_answer(
+      solver, driver->stream_create(&solver->gpu.stream, MBI_STREAM_NON_BLOCKING));
+  if (status == MERBIT_OK) {
+    status =
+        loop ? mbi_recorded_make_loop(solver, &graph) : mbi_recorded_make_plain(solver, &graph);
+    (void)mbi_device_mark_lost(solver->context, driver->stream_destroy(solver->gpu.stream));
+  }
+  solver->gpu.stream = stream;
   if (status == MERBIT_OK) {
     status = mbi_recorded_answer(solver, driver->graph_instantiate(&executable, graph, 0));
     solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
@@ -30603,7 +30611,6 @@ typedef struct mbk_setup_invert_arguments {
    sizeof(uint32_t))
 #define MBI_SETUP_BLOCKS 1024
 #define MBI_SETUP_RESIDENT 2
-#define MBI_STREAM_ALONE 1
 
 static int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
   return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
@@ -30736,7 +30743,7 @@ static merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_view *v
   MBI_TRY(mbi_setup_specialise(context, view, gpu));
   MBI_TRY(mbi_setup_allocate(solver, gpu));
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
-    const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
+    const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_NON_BLOCKING);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_mark_lost(context, result);
   }

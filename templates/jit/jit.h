@@ -33,6 +33,7 @@ typedef struct mbi_nvrtc_search {
   char refused[192]; /* the last library that was refused, and why */
 } mbi_nvrtc_search;
 
+#define MBI_STREAM_NON_BLOCKING 1     /* CUstream_flags: not ordered with the default stream */
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152

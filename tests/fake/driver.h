@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fake.h"
@@ -33,7 +34,8 @@ enum result {
   ILLEGAL_ADDRESS = 700,
   LAUNCH_FAILED = 719,
   COOPERATIVE_TOO_LARGE = 720,
-  CAPTURE_UNSUPPORTED = 900
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_IMPLICIT = 906
 };
 
 // Shared memory of a multiprocessor, and what a block takes of it beside its own.
@@ -99,6 +101,7 @@ struct launch_config { // CUlaunchConfig
 struct stream {
   bool blocking; // waits for the default stream, which waits for it
   bool capturing;
+  std::thread::id by;    // the thread that began the capture
   graph *target;         // of the capture; null: a new graph
   std::vector<job> jobs; // enqueued, or captured
 };
@@ -171,8 +174,11 @@ struct call {
       (void)wrong(INVALID_CONTEXT, "no context is current");
     } else if (k == ENTERED && result == 0) {
       for (const stream &s : streams) {
-        if (s.capturing) {
+        if (s.capturing && s.by == std::this_thread::get_id()) {
           (void)wrong(CAPTURE_UNSUPPORTED, "a stream is being captured");
+        } else if (s.capturing && s.blocking) {
+          (void)wrong(CAPTURE_IMPLICIT,
+                      "another thread captures a stream that waits for the default stream");
         }
       }
     }

@@ -5,7 +5,7 @@
 
 int cuStreamCreate(void **handle, unsigned flags) {
   CALL(ENTERED);
-  streams.push_back({flags == 0, false, nullptr, {}});
+  streams.push_back({flags == 0, false, {}, nullptr, {}});
   state.streams++;
   *handle = &streams.back();
   return SUCCESS;
@@ -41,6 +41,7 @@ static int begin_capture(call &c, void *handle, graph *target) {
   }
   c.run_all(*s); // what was enqueued before is no part of it
   s->capturing = true;
+  s->by = std::this_thread::get_id();
   s->target = target;
   return SUCCESS;
 }

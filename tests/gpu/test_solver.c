@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "support/cpu.h"
 #include "support/gpu.h"
@@ -276,9 +277,58 @@ static void test_no_marks_before(void **state) {
   linear_free(&l);
 }
 
+typedef struct solving {
+  const linear *l;
+  const double *x; /* the solution of one thread alone */
+  int wrong;
+} solving;
+
+/* Makes solvers and solves with them. Counts the solutions that differ from x. */
+static void *solve_in_thread(void *argument) {
+  solving *s = (solving *)argument;
+  const merbit_view view = linear_view(s->l);
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  double x[81];
+  int i;
+  for (i = 0; i < 4; i++) {
+    merbit_solver *solver = NULL;
+    merbit_solver_result result;
+    s->wrong += merbit_solver_create(context, &view, &desc, &solver) != MERBIT_OK ||
+                merbit_solver_solve(solver, s->l->b, x, 0, NULL, 0, &result) != MERBIT_OK ||
+                memcmp(x, s->x, sizeof x) != 0;
+    merbit_solver_destroy(solver);
+  }
+  return NULL;
+}
+
+/* One thread records iterations while others make solvers, which works on the default stream.
+ */
+static void test_solvers_of_several_threads(void **state) {
+  linear l = linear_grid(9, 0, 3, 0);
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  double x[81];
+  solving workers[4];
+  pthread_t threads[4];
+  int i;
+  (void)state;
+  assert_int_equal(solve_once(&l, &desc, x).status, MERBIT_OK);
+  for (i = 0; i < 4; i++) {
+    workers[i].l = &l;
+    workers[i].x = x;
+    workers[i].wrong = 0;
+    assert_int_equal(pthread_create(&threads[i], NULL, solve_in_thread, &workers[i]), 0);
+  }
+  for (i = 0; i < 4; i++) {
+    assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(workers[i].wrong, 0);
+  }
+  linear_free(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
+      cmocka_unit_test(test_solvers_of_several_threads),
       cmocka_unit_test(test_matrix_in_gpu_memory),
       cmocka_unit_test(test_values_in_gpu_memory),
       cmocka_unit_test(test_far_in_gpu_memory),

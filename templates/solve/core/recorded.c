@@ -140,12 +140,21 @@ static merbit_status mbi_recorded_make_plain(merbit_solver *solver, void **graph
   return status == MERBIT_OK ? end : status;
 }
 
-/* Records a graph, with a loop or without, and makes it executable. */
+/* Records a graph, with a loop or without, and makes it executable. Records on a stream that is
+ * not ordered with the default stream: while the solver's own is captured, work of any thread
+ * on the default stream fails. */
 static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
+  void *const stream = solver->gpu.stream;
   void *graph = NULL, *executable = NULL;
-  merbit_status status =
-      loop ? mbi_recorded_make_loop(solver, &graph) : mbi_recorded_make_plain(solver, &graph);
+  merbit_status status = mbi_recorded_answer(
+      solver, driver->stream_create(&solver->gpu.stream, MBI_STREAM_NON_BLOCKING));
+  if (status == MERBIT_OK) {
+    status =
+        loop ? mbi_recorded_make_loop(solver, &graph) : mbi_recorded_make_plain(solver, &graph);
+    (void)mbi_device_mark_lost(solver->context, driver->stream_destroy(solver->gpu.stream));
+  }
+  solver->gpu.stream = stream;
   if (status == MERBIT_OK) {
     status = mbi_recorded_answer(solver, driver->graph_instantiate(&executable, graph, 0));
     solver->gpu.graph = status == MERBIT_OK ? executable : NULL;

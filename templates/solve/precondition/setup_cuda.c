@@ -15,7 +15,6 @@
 #define MBI_SETUP_BLOCKS 1024
 /* Thread blocks per multiprocessor. They leave space for other kernels. */
 #define MBI_SETUP_RESIDENT 2
-#define MBI_STREAM_ALONE 1 /* CU_STREAM_NON_BLOCKING: not ordered with the default stream */
 
 /* Returns whether the setup runs on the GPU: from a CSR in GPU memory. */
 MBI_INTERNAL int mbi_setup_on_gpu(const merbit_solver *solver, const merbit_view *view) {
@@ -159,7 +158,7 @@ MBI_INTERNAL merbit_status mbi_setup_begin(merbit_solver *solver, const merbit_v
   MBI_TRY(mbi_setup_specialise(context, view, gpu));
   MBI_TRY(mbi_setup_allocate(solver, gpu));
   if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
-    const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_ALONE);
+    const mbi_curesult result = driver->stream_create(&gpu->stream, MBI_STREAM_NON_BLOCKING);
     gpu->stream = result == 0 ? gpu->stream : NULL;
     (void)mbi_device_mark_lost(context, result);
   }
