@@ -29926,12 +29926,14 @@ static merbit_status mbi_recorded_make(merbit_solver *solver, int loop) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *const stream = solver->gpu.stream;
   void *graph = NULL, *executable = NULL;
-  merbit_status status = mbi_recorded_answer(
+  merbit_status end, status;
+  status = mbi_recorded_answer(
       solver, driver->stream_create(&solver->gpu.stream, MBI_STREAM_NON_BLOCKING));
   if (status == MERBIT_OK) {
     status =
         loop ? mbi_recorded_make_loop(solver, &graph) : mbi_recorded_make_plain(solver, &graph);
-    (void)mbi_device_mark_lost(solver->context, driver->stream_destroy(solver->gpu.stream));
+    end = mbi_recorded_answer(solver, driver->stream_destroy(solver->gpu.stream));
+    status = status == MERBIT_OK ? end : status;
   }
   solver->gpu.stream = stream;
   if (status == MERBIT_OK) {
