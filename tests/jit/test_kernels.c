@@ -13,8 +13,8 @@
 
 static int compiled;
 
-/* What comes of each file is dealt out among `parts` seeds, or among as many as there are
- * specialisations of it. The first pass of a test only counts them. */
+/* Deals the specialisations of each file out among `parts` seeds, or among fewer where it has
+ * fewer. The first pass of a test only counts them. */
 enum { MOST_FILES = 64 };
 static struct {
   int counting;
@@ -37,7 +37,7 @@ static void deal(void (*compile_all)(void)) {
   compile_all();
 }
 
-/* Of `parts` specialisations of a file in a row one is not left out, in each row another one,
+/* Returns 0 for one of `parts` specialisations of a file in a row, each time at another place,
  * since forms come in an order that repeats. Files in a row begin with others. */
 static int left_out(const char *file) {
   unsigned f = 0, at, parts;
