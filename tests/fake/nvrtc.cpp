@@ -1,6 +1,7 @@
 // An NVRTC whose GPU is the CPU: compiles a program with the host's C++ compiler against the
 // shim into a shared object, which the fake libcuda loads. Equal programs are compiled once per
-// build folder. CMake sets FAKE_COMPILER, FAKE_FLAGS, FAKE_TESTS (the folder tests/),
+// build folder. CMake sets FAKE_COMPILER, FAKE_FLAGS, FAKE_FULL_FLAGS (what comes behind with
+// MERBIT_TEST_FULL), FAKE_TESTS (the folder tests/),
 // FAKE_AHEAD (where run.cpp lies compiled, and perhaps fake/ahead.h) and FAKE_FOLDER (where the
 // shared objects lie).
 #include <dirent.h>
@@ -38,6 +39,9 @@ struct program {
 std::mutex lock;
 fake_nvrtc state;
 std::set<program *> programs;
+
+const std::string flags =
+    getenv("MERBIT_TEST_FULL") == nullptr ? FAKE_FLAGS : FAKE_FLAGS " " FAKE_FULL_FLAGS;
 
 const char device_file[] = "jit/device.cuh"; // the shim puts its own in its place
 
@@ -143,9 +147,9 @@ bool build(program &p, const std::string &path) {
     }
   }
   write(folder, "program.cpp", translate(p));
-  const std::string command =
-      "cd '" + folder + "' && '" FAKE_COMPILER "' " FAKE_FLAGS + include +
-      " -I'" FAKE_TESTS "' program.cpp '" FAKE_AHEAD "/run.o' -o program.so >log 2>&1";
+  const std::string command = "cd '" + folder + "' && '" FAKE_COMPILER "' " + flags + include +
+                              " -I'" FAKE_TESTS "' program.cpp '" FAKE_AHEAD
+                              "/run.o' -o program.so >log 2>&1";
   const bool done = system(command.c_str()) == 0 &&
                     rename((folder + "/program.so").c_str(), path.c_str()) == 0;
   std::ifstream log(folder + "/log");
@@ -162,8 +166,7 @@ bool known_option(const std::string &option) {
 int compile(program &p, int count, const char *const *options) {
   const std::string sm = "--gpu-architecture=sm_", compute = "--gpu-architecture=compute_";
   std::string architecture, path;
-  uint64_t key =
-      hash(hash(UINT64_C(0xcbf29ce484222325), p.source), FAKE_COMPILER " " FAKE_FLAGS);
+  uint64_t key = hash(hash(UINT64_C(0xcbf29ce484222325), p.source), FAKE_COMPILER " " + flags);
   char name[40];
   state.compiled++;
   state.options[0] = '\0';

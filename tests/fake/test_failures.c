@@ -20,12 +20,12 @@ static const int driver_codes[] = {2,   1,   4,   200, 214, 700, 719, 999, 3,
                                    100, 209, 218, 300, 400, 701, 702, 704};
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
-/* In quick effort every fifth call fails, alternately one time and for good, with one result
- * each; the rest fail with other seeds. The slow sanitizers look for what a failing call leaves
- * behind, and for that the result hardly matters. */
-enum { APART = 5 };
+/* In quick effort every thirteenth call fails, alternately one time and for good, with one
+ * result each; the rest fail with other seeds. The slow sanitizers look for what a failing call
+ * leaves behind, and for that the result hardly matters. */
+enum { APART = 13 };
 static long first; /* call that fails, from 0 */
-static long turn;  /* its result, by quick_code */
+static long turn;  /* its result, by quick_code: the next for every call that fails */
 
 typedef struct failure {
   const char *name;
@@ -46,25 +46,18 @@ static int one_of(const char *name, const char *const *list) {
   return *list != NULL;
 }
 
-static int in_context; /* the call that failed was one of a context that is there all the same */
+static int in_context; /* the failing call was one of a context that was made all the same */
 
 /* Calls whose failure need not be told: what they release is released, their answer is only
  * news, or there is another way. */
 static int harmless(const failure *f) {
-  static const char *const names[] = {"cuMemFree_v2",
-                                      "cuModuleUnload",
-                                      "cuCtxPopCurrent_v2",
-                                      "cuDevicePrimaryCtxRelease_v2",
-                                      "cuCtxPushCurrent_v2",
-                                      "cuPointerGetAttributes",
-                                      "nvrtcGetProgramLogSize",
-                                      "nvrtcGetProgramLog",
-                                      "nvrtcDestroyProgram",
-                                      "cuStreamCreate",
-                                      "cuStreamDestroy_v2",
-                                      "cuGraphDestroy",
-                                      "cuGraphExecDestroy",
-                                      NULL};
+  static const char *const names[] = {"cuMemFree_v2",           "cuModuleUnload",
+                                      "cuCtxPopCurrent_v2",     "cuDevicePrimaryCtxRelease_v2",
+                                      "cuCtxPushCurrent_v2",    "cuPointerGetAttributes",
+                                      "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+                                      "nvrtcDestroyProgram",    "cuStreamCreate",
+                                      "cuStreamDestroy_v2",     "cuGraphDestroy",
+                                      "cuGraphExecDestroy",     NULL};
   return one_of(f->calls->first, names) || in_context ||
          (f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0);
 }
@@ -79,7 +72,7 @@ static merbit_status expected(const failure *f) {
                                             : MERBIT_COMPILE_ERROR;
   }
   return strcmp(f->calls->first, "cuInit") == 0 ? MERBIT_NO_DEVICE
-         : mbi_device_fatal(f->code)           ? MERBIT_DEVICE_LOST
+         : mbi_device_fatal(f->code)            ? MERBIT_DEVICE_LOST
          : f->code == 2                         ? MERBIT_DEVICE_OUT_OF_MEMORY
                                                 : MERBIT_DEVICE_ERROR;
 }
@@ -190,21 +183,21 @@ static int run(const failure *f) {
   return failed;
 }
 
-/* The result of the nth call that fails in quick effort: no memory every other time. */
-static int quick_code(const int *codes, int count, long nth) {
-  const long n = turn + nth;
+/* The result of the next call that fails in quick effort: no memory every other time. */
+static int quick_code(const int *codes, int count) {
+  const long n = turn++;
   return n % 2 == 0 ? codes[0] : codes[1 + n / 2 % (count - 1)];
 }
 
 static void fail_every_call(failure f, const int *codes, int count) {
   const long before = runs, step = test_effort(APART, 1);
   const int passes = test_effort(1, count);
-  long calls = 0, nth = 0;
+  long calls = 0;
   int c;
   for (c = 0; c < passes; c++) {
     for (f.for_good = 0; f.for_good <= 1; f.for_good++) {
-      for (f.at = 1 + (first + 2 * f.for_good) % step;; f.at += step, nth++) {
-        f.code = passes > 1 ? codes[c] : quick_code(codes, count, nth);
+      for (f.at = 1 + (first + 2 * f.for_good) % step;; f.at += step) {
+        f.code = passes > 1 ? codes[c] : quick_code(codes, count);
         if (!run(&f)) {
           break;
         }

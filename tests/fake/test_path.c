@@ -83,7 +83,7 @@ static void every_scenario(void **state) {
   size_t i;
   (void)state;
   wished = MERBIT_SIDE_CUDA;
-  for (repeat = 0; repeat < test_effort(5, 100); repeat++) {
+  for (repeat = 0; repeat < test_effort(2, 100); repeat++) {
     for (i = 0; i < sizeof all / sizeof all[0]; i++) {
       merbit_context *context;
       fake_reset();
@@ -178,8 +178,8 @@ static void bytes_of_a_plan(void **state) {
   }
 }
 
-/* New values for a plan that borrows device arrays become its own, which it tells of, and the GPU
- * has them when the call returns. */
+/* New values for a plan that borrows device arrays become its own, which it tells of, and the
+ * GPU has them when the call returns. */
 static void bytes_after_new_values(void **state) {
   enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
   static const merbit_method methods[] = {MERBIT_METHOD_SCAN, MERBIT_METHOD_SLICED};
@@ -382,7 +382,8 @@ static void no_look_at_the_matrix(void **state) {
       desc.tuning = crossing ? "steps=2" : NULL;
       desc.block_threads = crossing ? 32 : 0;
       assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
-      assert_int_equal(cuda->blocks, HELD + 5 + 1); /* the carries; the check's answer is gone */
+      assert_int_equal(cuda->blocks,
+                       HELD + 5 + 1); /* the carries; the check's answer is gone */
       assert_int_equal(cuda->launches, !unchecked);
       assert_int_equal(nvrtc->compiled, unchecked ? 1 : 2);
       assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);

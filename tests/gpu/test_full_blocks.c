@@ -86,7 +86,7 @@ static void full_blocks_are_taken(void **state) {
   int bits;
   (void)state;
   for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-    for (bits = (int)s; bits<16; bits += gpu_stride()> 1 ? 5 : 1) {
+    for (bits = (int)s; bits<16; bits += gpu_stride()> 1 ? 11 : 1) {
       test_matrix m;
       products_form form;
       blow_up(index, shapes[s].high, shapes[s].wide, &m);

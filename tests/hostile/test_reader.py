@@ -277,7 +277,7 @@ def main():
     run_table(bench)
     run_cuts(bench)
     origins = run_data(bench, folder) + [data for _, data, _ in table.CASES] + [table.CUT]
-    run_mutations(bench, origins, 200000 if full else 4000, seed)
+    run_mutations(bench, origins, 200000 if full else 1500, seed)
     print(f"{bench.answers} answers, {bench.failures} disagreements")
     if bench.failures == 0:
         shutil.rmtree(work)

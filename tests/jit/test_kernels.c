@@ -1,8 +1,7 @@
 /* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each
  * file for every architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no
- * register spilled in any. In quick effort a quarter of either, by turns with the seed: each
- * file for every fourth architecture, each form for one of the three but every fourth, which
- * comes next time. */
+ * register spilled in any. In quick effort the seed chooses a twelfth of either, at least one
+ * of each file; twelve seeds in a row choose all. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,25 +14,48 @@
 
 static int compiled;
 
-/* In quick effort what comes is dealt out among `parts`, the first `taken` of which are
- * compiled; with as many seeds in a row as there are parts, all of it is. */
+/* Deals the specialisations of each file out among `parts` seeds, or among fewer where it has
+ * fewer. The first pass of a test only counts them. */
+enum { MOST_FILES = 64 };
 static struct {
-  uint64_t seen, shift;
-  unsigned parts, taken;
+  int counting;
+  unsigned parts, files;
+  uint64_t seed;
+  struct {
+    const char *name;
+    unsigned forms, seen;
+  } file[MOST_FILES];
 } dealt;
 
-/* Architectures in a row compile different parts. */
-static void deal(size_t architecture, unsigned parts, unsigned taken) {
-  dealt.seen = 0;
-  dealt.shift = test_rotating_seed() + architecture;
-  dealt.parts = (unsigned)test_effort((int)parts, 1);
-  dealt.taken = (unsigned)test_effort((int)taken, 1);
+/* Runs what compiles, twice: the first time to count. */
+static void deal(void (*compile_all)(void)) {
+  memset(&dealt, 0, sizeof dealt);
+  dealt.seed = test_rotating_seed();
+  dealt.parts = (unsigned)test_effort(12, 1);
+  dealt.counting = 1;
+  compile_all();
+  dealt.counting = 0;
+  compile_all();
 }
 
-/* Not every so many-th: forms come in an order that repeats. */
-static int left_out(void) {
-  const uint64_t card = ++dealt.seen * UINT64_C(0x9e3779b97f4a7c15) >> 33;
-  return (card + dealt.shift) % dealt.parts >= dealt.taken;
+/* Returns 0 for one of `parts` specialisations of a file in a row, each time at another place,
+ * since forms come in an order that repeats. Files in a row begin with others. */
+static int left_out(const char *file) {
+  unsigned f = 0, at, parts;
+  while (f < dealt.files && strcmp(dealt.file[f].name, file) != 0) {
+    f++;
+  }
+  if (f == dealt.files) {
+    assert_in_range(f, 0, MOST_FILES - 1);
+    dealt.file[dealt.files++].name = file;
+  }
+  if (dealt.counting) {
+    dealt.file[f].forms++;
+    return 1;
+  }
+  parts = dealt.file[f].forms < dealt.parts ? dealt.file[f].forms : dealt.parts;
+  at = dealt.file[f].seen++;
+  return (at + at / parts * 7 + f + dealt.seed) % parts != 0;
 }
 
 static int set_up(void **state) {
@@ -135,7 +157,7 @@ static char *log_of(const char *file, const mbi_preamble *preamble, int capabili
 /* Fails where a kernel spills. */
 static void compile(const char *file, const mbi_preamble *preamble, int capability) {
   char *log;
-  if (left_out()) {
+  if (left_out(file)) {
     return;
   }
   log = log_of(file, preamble, capability);
@@ -237,17 +259,14 @@ static void compile_methods(int form, int capability) {
   compile("spmv/gpu/hubs/hubs.cu", &preamble, capability);
 }
 
-static void every_architecture_takes_every_file(void **state) {
+static void compile_for_every_architecture(void) {
   int archs[64], count = 0, i;
   mbi_preamble preamble;
-  (void)state;
-  need_nvrtc();
   assert_int_equal(host->device.nvrtc.get_num_archs(&count), 0);
   assert_in_range(count, 1, 64);
   assert_int_equal(host->device.nvrtc.get_archs(archs), 0);
   for (i = 0; i < count; i++) {
     host->device.compute_capability = archs[i];
-    deal((size_t)i, 4, 1);
     merbit_preamble(MERBIT_F64, 0, 0, 0, 0, &preamble);
     compile("spmv/gpu/merbit/merbit.cu", &preamble, archs[i]);
     scan_preamble(MERBIT_F32, 0, 0, 0, 32, &preamble);
@@ -293,6 +312,12 @@ static void every_architecture_takes_every_file(void **state) {
   }
 }
 
+static void every_architecture_takes_every_file(void **state) {
+  (void)state;
+  need_nvrtc();
+  deal(compile_for_every_architecture);
+}
+
 /* Eight blocks of 256 threads leave 32 registers to a thread, too few for eight vectors. */
 static void spills_are_seen(void **state) {
   mbi_preamble preamble;
@@ -308,7 +333,7 @@ static void spills_are_seen(void **state) {
   free(log);
 }
 
-static void every_form_compiles_without_spills(void **state) {
+static void compile_every_form(void) {
   static const int capabilities[] = {75, 90, 120};
   static const int shapes[][3] = {{7, 32, 128},  {14, 32, 128}, {14, 16, 256}, {5, 8, 64},
                                   {28, 32, 128}, {42, 32, 128}, {1, 32, 128},  {46, 8, 128}};
@@ -316,14 +341,11 @@ static void every_form_compiles_without_spills(void **state) {
   mbi_preamble preamble;
   size_t c, s;
   int form;
-  (void)state;
-  need_nvrtc();
   for (c = 0; c < sizeof capabilities / sizeof capabilities[0]; c++) {
     if (mbi_nvrtc_architecture(&host->device.nvrtc, capabilities[c]) != capabilities[c]) {
       continue;
     }
     host->device.compute_capability = capabilities[c];
-    deal(c, 4, 1);
     for (form = 0; form < 32; form++) {
       merbit_preamble(form & 1 ? MERBIT_F32 : MERBIT_F64, form, 0, 0, 0, &preamble);
       compile("spmv/gpu/merbit/merbit.cu", &preamble, capabilities[c]);
@@ -392,6 +414,12 @@ static void every_form_compiles_without_spills(void **state) {
     }
     compile_solvers(MERBIT_F32, capabilities[c]);
   }
+}
+
+static void every_form_compiles_without_spills(void **state) {
+  (void)state;
+  need_nvrtc();
+  deal(compile_every_form);
 }
 
 int main(void) {

@@ -16,7 +16,7 @@ import sys
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ["CMakeLists.txt", "bench", "examples", "gen", "templates", "tests"]  # of the tree, which the tests need
+PARTS = ["CMakeLists.txt", "bench", "cmake", "examples", "gen", "templates", "tests"]  # of the tree, which the tests need
 
 SWITCH = """
 #ifndef MBM

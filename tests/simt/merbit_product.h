@@ -101,7 +101,7 @@ template <class V> void merbit_check_form(const merbit_form &f, uint64_t seed) {
 // A cmocka test whose state is the form.
 inline void merbit_check(void **state) {
   const merbit_form &f = *(const merbit_form *)*state;
-  for (uint64_t seed : csr_seeds(merbit_forms, &f, merbit_sampled)) {
+  for (uint64_t seed : csr_seeds(merbit_forms, &f, merbit_sampled || test_effort(1, 0))) {
     if (f.value_bytes == 4) {
       merbit_check_form<float>(f, seed);
     } else {

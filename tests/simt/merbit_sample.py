@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-QUICK = 16
+QUICK = 8
 PER_PROGRAM = 32
 SHARED_MOST = 227 << 10
 THREADS = (32, 64, 128, 512, 1024)

@@ -17,7 +17,8 @@
 #include "simt/binned_form.h"
 #define SIMT_FORM f32_p64_b0_ones_host_s4_e0_t64_40_w2, float, 64, 0, 1, 0, 4, 0, 0, 64, 40, 2
 #include "simt/binned_form.h"
-#define SIMT_FORM f32_p32_b0_equal_dev_s8_e1_t512_4k_w8, float, 32, 0, 2, 1, 8, 1, 0, 512, 4096, 8
+#define SIMT_FORM                                                                              \
+  f32_p32_b0_equal_dev_s8_e1_t512_4k_w8, float, 32, 0, 2, 1, 8, 1, 0, 512, 4096, 8
 #include "simt/binned_form.h"
 #define SIMT_FORM                                                                              \
   f32_p64_b1_ones_host_s4_e1_once_t256_56k_w3, float, 64, 1, 1, 0, 4, 1, 1, 256, 57344, 3
@@ -42,35 +43,39 @@
 #include "simt/binned_form.h"
 #define SIMT_FORM f64_p64_b0_host_s8_e0_t64_7_w3, double, 64, 0, 0, 0, 8, 0, 0, 64, 7, 3
 #include "simt/binned_form.h"
-#define SIMT_FORM f32_p32_b1_half_dev_s4_e1_once_t64_50_w2, float, 32, 1, 4, 1, 4, 1, 1, 64, 50, 2
+#define SIMT_FORM                                                                              \
+  f32_p32_b1_half_dev_s4_e1_once_t64_50_w2, float, 32, 1, 4, 1, 4, 1, 1, 64, 50, 2
 #include "simt/binned_form.h"
-#define SIMT_FORM f64_p64_b0_table_host_s8_e0_t96_200_w1, double, 64, 0, 5, 0, 8, 0, 0, 96, 200, 1
+#define SIMT_FORM                                                                              \
+  f64_p64_b0_table_host_s8_e0_t96_200_w1, double, 64, 0, 5, 0, 8, 0, 0, 96, 200, 1
 #include "simt/binned_form.h"
 #define SIMT_FORM                                                                              \
   f32_p64_b0_table_dev_s8_e1_once_t512_1k_w1, float, 64, 0, 5, 1, 8, 1, 1, 512, 1024, 1
 #include "simt/binned_form.h"
 #define SIMT_FORM f32_p32_b0_row_host_s8_e1_t32_70_w2, float, 32, 0, 6, 0, 8, 1, 0, 32, 70, 2
 #include "simt/binned_form.h"
-#define SIMT_FORM f64_p32_b1_row_dev_s4_e0_once_t64_1k_w3, double, 32, 1, 6, 1, 4, 0, 1, 64, 1024, 3
+#define SIMT_FORM                                                                              \
+  f64_p32_b1_row_dev_s4_e0_once_t64_1k_w3, double, 32, 1, 6, 1, 4, 0, 1, 64, 1024, 3
 #include "simt/binned_form.h"
-#define SIMT_FORM f64_p64_b1_column_dev_s8_e1_t128_300_w1, double, 64, 1, 7, 1, 8, 1, 0, 128, 300, 1
+#define SIMT_FORM                                                                              \
+  f64_p64_b1_column_dev_s8_e1_t128_300_w1, double, 64, 1, 7, 1, 8, 1, 0, 128, 300, 1
 #include "simt/binned_form.h"
 
 static void check(void **state) {
   const binned_form &f = *(const binned_form *)*state;
-  int matrices = 0;
+  int without = 0;
   for (uint64_t seed : csr_seeds(binned_forms, &f, test_effort(1, 0))) {
-    matrices = 0;
+    without = 0;
     csr_each_matrix(seed, [&](int index, test_matrix &m) {
       if (csr_left_to_others(csr_place(binned_forms, &f), index, m)) {
         return;
       }
       const bool all = f.strip <= 40 && f.strip >= 32 && f.empty && m.nnz < 1000 && seed == 1;
-      matrices += f.value_bytes == 4 ? binned_check_matrix<float>(f, index, m, seed, all)
-                                     : binned_check_matrix<double>(f, index, m, seed, all);
+      without += f.value_bytes == 4 ? !binned_check_matrix<float>(f, index, m, seed, all)
+                                    : !binned_check_matrix<double>(f, index, m, seed, all);
     });
   }
-  assert_in_range(matrices, 87, test_matrix_count()); // few do not fit
+  assert_in_range(without, 0, 10); // few do not fit
 }
 
 static void test_long_rows(void **) {
@@ -149,7 +154,8 @@ static void test_sizes(void **) {
     assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_binned_group(&plan), BINNED_GROUP_BYTES / f->value_bytes);
     assert_int_equal(mbi_binned_of(&plan)->strip, f->strip);
-    assert_int_equal(mbi_binned_of(&plan)->part_nonzeros, f->warp_tiles * f->threads * f->steps);
+    assert_int_equal(mbi_binned_of(&plan)->part_nonzeros,
+                     f->warp_tiles * f->threads * f->steps);
     assert_int_equal(mbi_binned_of(&plan)->parts,
                      csr_divide_up(nnz, mbi_binned_of(&plan)->part_nonzeros));
     assert_int_equal(mbi_binned_of(&plan)->strips, 6);

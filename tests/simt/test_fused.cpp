@@ -87,20 +87,20 @@ static void bicgstab_last(bed &b, const bed &before, int pre) {
 #define CG(space)                                                                              \
   {                                                                                            \
     SIMT_KERNEL(space::mbk_cg_fused),                                                          \
-        {SIMT_KERNEL(space::mbk_cg_update_r), SIMT_KERNEL(space::mbk_cg_update_x_p)}, nullptr, {   \
+        {SIMT_KERNEL(space::mbk_cg_update_r), SIMT_KERNEL(space::mbk_cg_update_x_p)}, nullptr, \
+    {                                                                                          \
       { MBI_CG_P, MBI_AT_W, -1 }                                                               \
     }                                                                                          \
   }
 #define BICGSTAB_HALF(space)                                                                   \
   {                                                                                            \
-    SIMT_KERNEL(space::mbk_bicgstab_fused_s), {SIMT_KERNEL(space::mbk_bicgstab_s)},      \
-        nullptr, {                                                                             \
+    SIMT_KERNEL(space::mbk_bicgstab_fused_s), {SIMT_KERNEL(space::mbk_bicgstab_s)}, nullptr, { \
       { MBI_BICG_SHADOW, MBI_BICG_V, -1 }                                                      \
     }                                                                                          \
   }
 #define BICGSTAB(space)                                                                        \
   {                                                                                            \
-    SIMT_KERNEL(space::mbk_bicgstab_fused), {SIMT_KERNEL(space::mbk_bicgstab_update_x_r)},         \
+    SIMT_KERNEL(space::mbk_bicgstab_fused), {SIMT_KERNEL(space::mbk_bicgstab_update_x_r)},     \
         bicgstab_last, {                                                                       \
       {MBI_BICG_R, MBI_AT_W, -1}, {MBI_AT_W, MBI_AT_W, -1},                                    \
           {MBI_BICG_R, MBI_BICG_SHADOW, MBI_BICG_SHADOW_S}, {                                  \
@@ -261,11 +261,17 @@ static void check(const fused_case &s, const char *matrix, long long n, int sing
   }
 }
 
+// In quick effort each type takes sizes from a third of the matrices, which turns with the
+// seed.
 static void test_fused(void **) {
+  const uint64_t apart = (uint64_t)test_effort(3, 1);
   for (int index = 0; index < test_matrix_count(); index++) {
     test_matrix m;
     test_matrix_make(index, 3, &m);
     for (int single = 0; single <= 1; single++) {
+      if (((uint64_t)(index + single) + simt_seeds[2]) % apart != 0) {
+        continue;
+      }
       for (const fused_case &s : fused_cases[single]) {
         const int count = (int)(sizeof places / sizeof places[0]);
         const uint64_t seed = simt_seeds[0] + (uint64_t)index * 7;
@@ -379,11 +385,14 @@ static void check_round(int single, int pre, int last, int when, int place, long
   }
 }
 
+// In quick effort a third of them by turns.
 static void test_rounds(void **) {
+  const uint64_t apart = (uint64_t)test_effort(3, 1);
   for (int last = 0; last < MBI_CG_RING; last++) {
     for (int when = 0; when <= last; when++) {
       for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
-        if (places[place] != has_stopped && places[place] != has_closed) {
+        if (places[place] != has_stopped && places[place] != has_closed &&
+            ((uint64_t)(last + when + place) + simt_seeds[2]) % apart == 0) {
           const uint64_t seed = simt_seeds[0] + (uint64_t)(last * 100 + when * 10 + place);
           check_round((place + when) % 2, (int)(seed % 2), last, when, place,
                       1 + (long long)(seed * 37 % 1600), seed);

@@ -8,9 +8,9 @@
 
 /* The methods of plans on the GPU; those for study where a program has them. */
 TEST_UNUSED static const merbit_method gpu_methods[] = {
-    MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
-    MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB,
-    MERBIT_METHOD_MERGE,
+    MERBIT_METHOD_AUTO,      MERBIT_METHOD_MERBIT,     MERBIT_METHOD_SCAN,
+    MERBIT_METHOD_ROWS,      MERBIT_METHOD_SLICED,     MERBIT_METHOD_BINNED,
+    MERBIT_METHOD_HUBS,      MERBIT_METHOD_CB,         MERBIT_METHOD_MERGE,
 #ifdef TEST_STUDY_METHODS
     MERBIT_METHOD_WARP_LOOP, MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT,
     MERBIT_METHOD_PATH_WALK
@@ -39,10 +39,15 @@ TEST_UNUSED static int gpu_stride(void) {
   return stride > 0 ? stride : 1;
 }
 
-/* The first of them: with each MERBIT_TEST_SEED another. */
-TEST_UNUSED static int gpu_first(void) {
+/* The first of those that are `apart`: with each MERBIT_TEST_SEED another. */
+TEST_UNUSED static int gpu_first_of(int apart) {
   const char *text = getenv("MERBIT_TEST_SEED");
-  return text != NULL ? (int)(strtoull(text, NULL, 10) % (unsigned)gpu_stride()) : 0;
+  return text != NULL ? (int)(strtoull(text, NULL, 10) % (unsigned)apart) : 0;
+}
+
+/* The first of the matrices. */
+TEST_UNUSED static int gpu_first(void) {
+  return gpu_first_of(gpu_stride());
 }
 
 TEST_UNUSED static merbit_context *gpu_context(void) {

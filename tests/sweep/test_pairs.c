@@ -47,8 +47,8 @@ int main(int argc, char **argv) {
     merbit_context_destroy(gpu_context()); /* skips the program where there is none */
   }
   budget = argc > 2     ? atol(argv[2])
-           : sweep.cuda ? test_effort(6, 1000)
-                        : test_effort(1500, 100000);
+           : sweep.cuda ? test_effort(3, 1000)
+                        : test_effort(600, 100000);
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
   return failed;

@@ -53,8 +53,8 @@ int main(int argc, char **argv) {
     merbit_context_destroy(gpu_context()); /* skips the program where there is none */
   }
   trials = argc > 2     ? atol(argv[2])
-           : sweep.cuda ? test_effort(4, 500)
-                        : test_effort(300, 30000);
+           : sweep.cuda ? test_effort(1, 500)
+                        : test_effort(100, 30000);
   first_trial = argc > 3 ? atol(argv[3]) : 0;
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
