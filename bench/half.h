@@ -8,26 +8,12 @@ typedef struct bench_half { /* arrays of a view */
   void *values;
 } bench_half;
 
-/* Returns the place of a column in row `row`, or -1 if the row lacks it. */
-static int64_t bench_half_find(const bench_matrix *m, int64_t row, int32_t column) {
-  int64_t low = m->row_ptr[row], high = m->row_ptr[row + 1];
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (m->col_ind[middle] < column) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < m->row_ptr[row + 1] && m->col_ind[low] == column ? low : -1;
-}
-
 static int bench_half_symmetric(const bench_problem *p) {
   const bench_matrix *m = p->m;
   int64_t row, k;
   for (row = 0; m->rows == m->cols && row < m->rows; row++) {
     for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
-      const int64_t mirror = bench_half_find(m, m->col_ind[k], (int32_t)row);
+      const int64_t mirror = bench_matrix_find(m, m->col_ind[k], row);
       if (mirror < 0 ||
           memcmp((const char *)p->values + (size_t)k * p->size,
                  (const char *)p->values + (size_t)mirror * p->size, p->size) != 0) {

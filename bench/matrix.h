@@ -51,6 +51,21 @@ static void bench_matrix_free(bench_matrix *m) {
   memset(m, 0, sizeof *m);
 }
 
+/* Returns the place of a column in row `row`, or -1 if the row lacks it. */
+BENCH_UNUSED static int64_t bench_matrix_find(const bench_matrix *m, int64_t row,
+                                              int64_t column) {
+  int64_t low = m->row_ptr[row], high = m->row_ptr[row + 1];
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (m->col_ind[middle] < column) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < m->row_ptr[row + 1] && m->col_ind[low] == column ? low : -1;
+}
+
 static int64_t bench_longest_row(const bench_matrix *m) {
   int64_t longest = 0, row;
   for (row = 0; row < m->rows; row++) {

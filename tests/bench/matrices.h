@@ -17,16 +17,7 @@ static int64_t rows_of_length(const bench_matrix *m, int64_t least, int64_t most
 
 /* Returns whether the row has a nonzero in the column. */
 static int holds(const bench_matrix *m, int64_t row, int64_t column) {
-  int64_t low = m->row_ptr[row], high = m->row_ptr[row + 1];
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (m->col_ind[middle] < column) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < m->row_ptr[row + 1] && m->col_ind[low] == column;
+  return bench_matrix_find(m, row, column) >= 0;
 }
 
 /* Returns whether each nonzero has its mirror image. */

@@ -6,26 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "support/plan_sizes.h"
-
-/* A square matrix whose slices are full, whose gathers hit the caches and whose columns are
- * wide. */
-static void square_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
-  plan_of(plan, type, rows, nnz);
-  plan->nonempty.sorted_slots = nnz;
-  plan->desc.expected_calls = 100;
-  plan->device.cols = rows;
-  plan->device.values = 16;
-  plan->nonempty.slots = nnz;
-}
-
-static void takes(merbit_plan *plan, merbit_method method, const char *why) {
-  const merbit_method taken = mbi_choose_method(plan);
-  if (taken != method || strstr(plan->why, why) == NULL) {
-    fail_msg("%s (%s) instead of %s (%s)", mbi_method_name(taken), plan->why,
-             mbi_method_name(method), why);
-  }
-}
+#include "spmv/choose/square_plans.h"
 
 /* 40 MB of columns and values on an H200, whose L2 has 63 MB; slots 8/5 of the nonzeros, of
  * rows of any length. */
@@ -157,14 +138,6 @@ static void gathers_alone(void **state) {
 
 /* The nonzeros in hubs gather from shared memory: that pays where they are more than what the
  * caches catch anyway. */
-/* Rows that are uneven, and more than half of whose nonzeros are of hubs. */
-static void with_hubs(merbit_plan *plan) {
-  square_of(plan, MERBIT_F32, 4000000, 64000000);
-  plan->nonempty.slots = plan->nonempty.sorted_slots = 4 * plan->device.nnz;
-  plan->nonempty.sectors = 0.9;
-  plan->nonempty.hub_share = 0.55;
-}
-
 static void hubs_that_many_meet(void **state) {
   merbit_plan plan;
   (void)state;
@@ -221,210 +194,6 @@ static void what_making_costs(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
 }
 
-/* 4 million rows of 8, and 200 side by side of 40,000: slices as they come waste next to
- * nothing, and yet a lane walks 40,000 nonzeros. */
-static void with_linking_rows(merbit_plan *plan, merbit_type type) {
-  square_of(plan, type, 4000000, 8 * (4000000 - 200) + 200 * 40000);
-  plan->nonempty.longest = 40000;
-  plan->nonempty.slots = plan->nonempty.sorted_slots = 8 * (4000000 - 224) + 7 * 32 * 40000;
-  plan->nonempty.narrow = 1;
-}
-
-static void long_rows_among_even_ones(void **state) {
-  int type;
-  (void)state;
-  for (type = 0; type < 2; type++) {
-    merbit_plan plan;
-    double scan;
-    int step = type ? 4 : 8;
-    with_linking_rows(&plan, type ? MERBIT_F64 : MERBIT_F32);
-    takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 9994 us" : ", sliced 4994 us");
-    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 4; /* more in flight, fewer steps */
-    takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
-    plan.tuning[MBI_KNOB_SLICED_UNROLL] = 0;
-    /* The longest row takes a little longer than SCAN's product plus the 6 us that all
-     * forecasts leave out. */
-    scan = mbi_scan_cost(&plan);
-    plan.nonempty.longest = (uint32_t)((scan + 6e-6) / 1e-6 * step) + 1;
-    takes(&plan, MERBIT_METHOD_SCAN, "even rows");
-    assert_true(mbi_sliced_cost(&plan) > scan);
-    plan.nonempty.longest -= 1 + 15 * (uint32_t)step; /* saves enough */
-    takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-    assert_true(mbi_sliced_cost(&plan) < scan);
-  }
-}
-
-/* If the walk takes no longer than the rest, costs are those of rows of one length. */
-static void walks_that_do_not_show(void **state) {
-  const mbi_method *row;
-  merbit_plan plan;
-  size_t i;
-  int costs = 0;
-  (void)state;
-  with_linking_rows(&plan, MERBIT_F32);
-  plan.nonempty.longest = 8;
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
-    if (row->cuda != NULL && row->cuda->cost != NULL) {
-      double even;
-      plan.nonempty.longest = 8;
-      even = row->cuda->cost(&plan);
-      plan.nonempty.longest = 400;
-      assert_true(row->cuda->cost(&plan) == even);
-      costs++;
-    }
-  }
-  assert_true(costs >= 6);
-  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
-}
-
-/* Lanes per row walk too: 4 lanes take 20 nonzeros a step of 1 us, of a small matrix 6 by one
- * lane in 0.4 us. */
-static void long_rows_by_lanes(void **state) {
-  merbit_plan plan;
-  (void)state;
-  square_of(&plan, MERBIT_F64, 4000000, 64000000);
-  plan.device.values = 0;
-  plan.nonempty.sectors = 1;
-  plan.nonempty.longest = 20 * 522;
-  takes(&plan, MERBIT_METHOD_ROWS, "rows 518 us");
-  plan.nonempty.longest = 20 * 532;
-  takes(&plan, MERBIT_METHOD_ROWS, "rows 526 us");
-  plan.nonempty.longest = 20 * 540;
-  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 534 us, rows 534 us, sliced 2694 us");
-  square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.nonempty.longest = 3 * 6; /* all of it in flight at once by SCAN */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
-  plan.nonempty.longest = 3 * 6 + 1;
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
-  plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
-}
-
-/* Decisions by even rows elsewhere: semirings, measuring, forms of values, several vectors. */
-static void long_rows_elsewhere(void **state) {
-  mbi_candidate candidates[MBI_MEASURE_MOST];
-  merbit_plan plan;
-  uint32_t forms = 0;
-  int i, count;
-  (void)state;
-  square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.nonempty.row_start = 256; /* counted */
-  plan.nonempty.longest = 8;
-  assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
-  assert_int_equal(plan.method, MERBIT_METHOD_ROWS);
-  assert_int_equal(mbi_measure_candidates(&plan, candidates), 3);
-  plan.nonempty.longest = 40000;
-  assert_int_equal(mbi_choose_semiring(&plan), MERBIT_OK);
-  assert_int_equal(plan.method, MERBIT_METHOD_SCAN);
-  assert_int_equal(mbi_measure_candidates(&plan, candidates), 2);
-  with_linking_rows(&plan, MERBIT_F64);
-  count = mbi_measure_candidates(&plan, candidates);
-  for (i = 0; i < count; i++) {
-    assert_int_not_equal(candidates[i].method, MERBIT_METHOD_SLICED);
-    assert_int_not_equal(candidates[i].method, MERBIT_METHOD_ROWS);
-  }
-  plan.desc.expected_calls = MBI_VALUES_MORE_CALLS;
-  plan.nonempty.block_rows = plan.nonempty.block_cols = 1; /* known */
-  assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
-  assert_int_equal(forms & MBI_FORMS_SLOW, 0);
-  plan.nonempty.longest = 8;
-  assert_int_equal(mbi_choose_forms(&plan, &forms), MERBIT_OK);
-  assert_int_equal(forms & MBI_FORMS_SLOW, MBI_FORMS_SLOW);
-  plan.desc.vectors = 4;
-  plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
-  assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-  assert_true(mbi_many_of(&plan)->staged > 0);
-  plan.nonempty.longest = 40000;
-  assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-  assert_int_equal(mbi_many_of(&plan)->staged, 0);
-}
-
-/* A wish for the size of blocks is kept, so nothing is measured; nor for few products, for
- * equal bits, nor without nonzeros. */
-static void what_is_measured(void **state) {
-  mbi_candidate c[MBI_MEASURE_MOST];
-  merbit_plan plan;
-  int i, *const wishes[] = {&plan.desc.block_threads, &plan.desc.deterministic};
-  (void)state;
-  square_of(&plan, MERBIT_F64, 4000000, 64000000);
-  plan.desc.expected_calls = 2000;
-  assert_int_equal(mbi_choose_by_measuring(&plan, c), 3);
-  for (i = 0; i < 2; i++) {
-    *wishes[i] = 1;
-    assert_int_equal(mbi_choose_by_measuring(&plan, c), 0);
-    *wishes[i] = 0;
-  }
-  plan.desc.expected_calls = 100;
-  assert_int_equal(mbi_choose_by_measuring(&plan, c), 0);
-  plan.desc.expected_calls = 2000;
-  plan.device.nnz = 0;
-  assert_int_equal(mbi_choose_by_measuring(&plan, c), 0);
-}
-
-/* Building and timing the candidates stays within 3% of the expected products. */
-static void what_measuring_costs(void **state) {
-  /* A schedule, another form, 11 products. */
-  static const double scan = 2 + 11, sliced = 2 + 12 + 11;
-  const double launch = h200_profile().launch_seconds;
-  mbi_candidate c[3] = {
-      {MERBIT_METHOD_SLICED, 0, 0}, {MERBIT_METHOD_SCAN, 1, 0}, {MERBIT_METHOD_ROWS, 0, 0}};
-  merbit_plan plan;
-  int i;
-  (void)state;
-  square_of(&plan, MERBIT_F64, 4000000, 64000000);
-  for (i = 0; i < 3; i++) {
-    c[i].seconds = 100e-6 - launch;
-  }
-  plan.desc.expected_calls = (int)((sliced + scan) / 0.03) + 1;
-  assert_int_equal(mbi_measure_affords(&plan, c, 3), 2);
-  plan.desc.expected_calls--;
-  assert_int_equal(mbi_measure_affords(&plan, c, 3), 0); /* one alone tells nothing */
-  plan.desc.expected_calls = (int)((sliced + 2 * scan) / 0.03) + 1;
-  assert_int_equal(mbi_measure_affords(&plan, c, 3), 3);
-  assert_int_equal(mbi_measure_affords(&plan, c, 2), 2);
-  assert_int_equal(mbi_measure_affords(&plan, c, 1), 0);
-  c[2].seconds *= 1.1; /* each candidate counts by its own time */
-  assert_int_equal(mbi_measure_affords(&plan, c, 3), 2);
-  plan.desc.expected_calls = (int)(100 * (sliced + scan) / 0.03);
-  c[1].seconds = 100 * c[0].seconds;
-  assert_int_equal(mbi_measure_affords(&plan, c, 2), 2);
-  plan.desc.expected_calls /= 10;
-  assert_int_equal(mbi_measure_affords(&plan, c, 2), 0);
-  square_of(&plan, MERBIT_F32, 100000, 500000); /* small: 41 products */
-  plan.desc.expected_calls = (int)(2 * (2 + 41) / 0.03) + 1;
-  c[1].seconds = c[2].seconds;
-  assert_int_equal(mbi_measure_affords(&plan, c + 1, 2), 2);
-  plan.desc.expected_calls--;
-  assert_int_equal(mbi_measure_affords(&plan, c + 1, 2), 0);
-}
-
-/* SCAN is measured beside the choice, however much slower its forecast. */
-static void the_safe_method_is_measured(void **state) {
-  mbi_candidate c[MBI_MEASURE_MOST];
-  merbit_plan plan;
-  (void)state;
-  square_of(&plan, MERBIT_F32, 32000000, 64000000); /* SCAN takes twice the time of BINNED */
-  plan.nonempty.sectors = 1;
-  assert_int_equal(mbi_measure_candidates(&plan, c), 2);
-  assert_true(c[0].method == MERBIT_METHOD_BINNED && c[1].method == MERBIT_METHOD_SCAN);
-  assert_true(c[1].seconds == mbi_scan_cost(&plan) && c[1].seconds > 1.5 * c[0].seconds);
-  with_hubs(&plan); /* the third by its forecast */
-  plan.nonempty.hub_share = 0.5;
-  assert_int_equal(mbi_measure_candidates(&plan, c), 3);
-  assert_int_equal(c[1].method, MERBIT_METHOD_SCAN);
-  assert_true(c[0].method == MERBIT_METHOD_HUBS && c[2].method == MERBIT_METHOD_BINNED);
-  assert_true(c[0].seconds < c[2].seconds && c[2].seconds < c[1].seconds);
-  square_of(&plan, MERBIT_F64, 3000000, 60000000); /* the second of all */
-  assert_int_equal(mbi_measure_candidates(&plan, c), 3);
-  assert_true(c[0].method == MERBIT_METHOD_SLICED && c[1].method == MERBIT_METHOD_SCAN);
-  square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.nonempty.longest = 8;
-  assert_int_equal(mbi_measure_candidates(&plan, c), 3);
-  assert_true(c[0].method == MERBIT_METHOD_ROWS && c[1].method == MERBIT_METHOD_SCAN);
-  assert_true(c[1].whole == 2 && c[2].method == MERBIT_METHOD_SCAN && c[2].whole == 1);
-}
-
 /* Without a GPU's profile on disk, only what the plan needs decides. */
 static void which_profile(void **state) {
   merbit_device_profile *const measured = &context->device.profile;
@@ -437,7 +206,7 @@ static void which_profile(void **state) {
   plan.desc.deterministic = 1;
   assert_ptr_equal(mbi_choose_profile(&plan), &context->device.estimate);
   plan.desc.deterministic = 0;
-  plan.desc.expected_calls = 1; /* MERGE, without a look */
+  plan.desc.expected_calls = 1; /* MERGE, nothing inspected */
   assert_ptr_equal(mbi_choose_profile(&plan), &context->device.estimate);
   square_of(&plan, MERBIT_F64, 1000000, 3000000);
   assert_ptr_equal(mbi_choose_profile(&plan), &context->device.estimate);
@@ -502,32 +271,6 @@ static void mostly_empty_rows(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "scan");
 }
 
-/* A row that crosses very many tiles is added up by one block of the fix-up, in each method
- * that cuts rows into tiles. */
-static void rows_that_the_fixup_walks(void **state) {
-  static const merbit_method cut[] = {MERBIT_METHOD_SCAN, MERBIT_METHOD_BINNED,
-                                      MERBIT_METHOD_HUBS, MERBIT_METHOD_BSR,
-                                      MERBIT_METHOD_MERGE};
-  size_t i;
-  (void)state;
-  for (i = 0; i < sizeof cut / sizeof cut[0]; i++) {
-    const mbi_cuda_method *const method = mbi_method_find(cut[i])->cuda;
-    merbit_plan plan;
-    double before;
-    with_hubs(&plan);
-    plan.nonempty.block_rows = plan.nonempty.block_cols = 4;
-    if (cut[i] == MERBIT_METHOD_MERGE) {
-      plan.device.rows = 3 * plan.device.nnz;
-    }
-    before = method->cost(&plan);
-    assert_true(before < HUGE_VAL);
-    plan.nonempty.longest = 30000;
-    assert_true(method->cost(&plan) == before);
-    plan.nonempty.longest = 60000000;
-    assert_true(method->cost(&plan) > before + 5e-6);
-  }
-}
-
 /* From 2^32 - 1 rows on, of which 32 bits number each but leave none for no row, AUTO takes
  * MERBIT, whatever their values, and MERGE for a semiring. */
 static void most_rows(void **state) {
@@ -537,7 +280,7 @@ static void most_rows(void **state) {
   assert_int_equal(mbi_choose_auto(&plan), MERBIT_OK);
   assert_int_equal(plan.method, MERBIT_METHOD_MERBIT);
   assert_string_equal(plan.why, "more rows than the others take");
-  assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* without a look, for want of a GPU */
+  assert_int_equal(mbi_choose_values(&plan), MERBIT_OK); /* not inspected, for want of a GPU */
   assert_int_equal(mbi_scan_nonempty(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
   plan.desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
@@ -619,18 +362,10 @@ int main(void) {
       cmocka_unit_test(rates_of_gathers),
       cmocka_unit_test(bytes_of_launches),
       cmocka_unit_test(full_blocks),
-      cmocka_unit_test(long_rows_among_even_ones),
-      cmocka_unit_test(walks_that_do_not_show),
-      cmocka_unit_test(long_rows_by_lanes),
-      cmocka_unit_test(long_rows_elsewhere),
-      cmocka_unit_test(what_is_measured),
-      cmocka_unit_test(what_measuring_costs),
-      cmocka_unit_test(the_safe_method_is_measured),
       cmocka_unit_test(which_profile),
       cmocka_unit_test(rows_that_sorting_makes_even),
       cmocka_unit_test(rows_that_fill_warps),
       cmocka_unit_test(mostly_empty_rows),
-      cmocka_unit_test(rows_that_the_fixup_walks),
       cmocka_unit_test(most_rows),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

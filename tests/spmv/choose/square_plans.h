@@ -1,0 +1,34 @@
+/* Plans of square matrices that were counted and sampled but never built, and what AUTO takes
+ * for them. Include merbit.h and cmocka.h first. */
+#ifndef TEST_SQUARE_PLANS_H
+#define TEST_SQUARE_PLANS_H
+#include "support/plan_sizes.h"
+
+/* A square matrix whose slices are full, whose gathers hit the caches and whose columns are
+ * wide. */
+static void square_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
+  plan_of(plan, type, rows, nnz);
+  plan->nonempty.sorted_slots = nnz;
+  plan->desc.expected_calls = 100;
+  plan->device.cols = rows;
+  plan->device.values = 16;
+  plan->nonempty.slots = nnz;
+}
+
+TEST_UNUSED static void takes(merbit_plan *plan, merbit_method method, const char *why) {
+  const merbit_method taken = mbi_choose_method(plan);
+  if (taken != method || strstr(plan->why, why) == NULL) {
+    fail_msg("%s (%s) instead of %s (%s)", mbi_method_name(taken), plan->why,
+             mbi_method_name(method), why);
+  }
+}
+
+/* Rows that are uneven, and more than half of whose nonzeros are of hubs. */
+TEST_UNUSED static void with_hubs(merbit_plan *plan) {
+  square_of(plan, MERBIT_F32, 4000000, 64000000);
+  plan->nonempty.slots = plan->nonempty.sorted_slots = 4 * plan->device.nnz;
+  plan->nonempty.sectors = 0.9;
+  plan->nonempty.hub_share = 0.55;
+}
+
+#endif
