@@ -2793,7 +2793,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 70
-#define MBI_KERNEL_HASH "21b10cb678140190e9deb7dd3301a22acac9415eda52d18da70f53808e1280df"
+#define MBI_KERNEL_HASH "fca5371c8b1edf8c2d51d7fa19b8120eba348426e0e3597df53b87aadde5a9d4"
 
 typedef struct mbi_source {
   const char *name;
@@ -6215,8 +6215,9 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { MBK_POINTER(const "
 "mbk_u32) tile_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
 "MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } "
-"mbk_many_fixup_arguments;\n\n\n\n",
-"#define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)\n\n\n\n\n"
+"mbk_many_fixup_arguments;\n\n\n\n\n",
+"#define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)\n#define MBK_X_STEP(a) \\\n"
+"(MBK_COLUMNS && MBK_TEAM > 1 ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
 "mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
@@ -6227,16 +6228,16 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
 "a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
 "MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step, a.y,\n"
-"MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n\n"
+"mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,\n"
+"MBK_X_STEP(a), a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles,\nalpha, beta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
 "a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
 "MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
 "MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
 "a_ldy, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, ",
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { ",
+"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
 "a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
 "MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
