@@ -2793,7 +2793,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 70
-#define MBI_KERNEL_HASH "fca5371c8b1edf8c2d51d7fa19b8120eba348426e0e3597df53b87aadde5a9d4"
+#define MBI_KERNEL_HASH "e4b38bd4842519fe62ce742acee403104f8671e5b30ee4fcacdae78842abbd0c"
 
 typedef struct mbi_source {
   const char *name;
@@ -2814,21 +2814,21 @@ typedef struct mbk_scalar {
 #endif
 #define MBK_POINTER(type) mbi_devptr
 typedef struct mbk_profile_copy_arguments {
-  MBK_POINTER(const mbk_u32) from;
-  MBK_POINTER(mbk_u32) to;
+  mbi_devptr from;
+  mbi_devptr to;
   mbk_u64 packs;
 } mbk_profile_copy_arguments;
 
 typedef struct mbk_profile_gather_arguments {
-  MBK_POINTER(const mbk_u32) x;
+  mbi_devptr x;
   mbk_u32 elements, count;
-  MBK_POINTER(mbk_u32) sum;
+  mbi_devptr sum;
 } mbk_profile_gather_arguments;
 
 typedef struct mbk_profile_chase_arguments {
-  MBK_POINTER(const mbk_u32) x;
+  mbi_devptr x;
   mbk_u32 elements, steps, seed;
-  MBK_POINTER(mbk_u32) end;
+  mbi_devptr end;
 } mbk_profile_chase_arguments;
 
 struct merbit_buffer {
@@ -4114,12 +4114,11 @@ NULL};
 
 static const char *const mbi_source_jit_profile_cu[] = {
 "\n\n#include \"jit/device.cuh\"\n\n"
-"typedef struct mbk_profile_copy_arguments { MBK_POINTER(const mbk_u32) from; "
-"MBK_POINTER(mbk_u32) to; mbk_u64 packs; } mbk_profile_copy_arguments; typedef struct "
-"mbk_profile_gather_arguments { MBK_POINTER(const mbk_u32) x; mbk_u32 elements, count; "
-"MBK_POINTER(mbk_u32) sum; } mbk_profile_gather_arguments; typedef struct "
-"mbk_profile_chase_arguments { MBK_POINTER(const mbk_u32) x; mbk_u32 elements, steps, seed; "
-"MBK_POINTER(mbk_u32) end; } mbk_profile_chase_arguments;\n\n#define MBK_PROFILE_THREADS 256\n"
+"typedef struct mbk_profile_copy_arguments { const mbk_u32 *from; mbk_u32 *to; mbk_u64 packs; "
+"} mbk_profile_copy_arguments; typedef struct mbk_profile_gather_arguments { const mbk_u32 *x; "
+"mbk_u32 elements, count; mbk_u32 *sum; } mbk_profile_gather_arguments; typedef struct "
+"mbk_profile_chase_arguments { const mbk_u32 *x; mbk_u32 elements, steps, seed; mbk_u32 *end; "
+"} mbk_profile_chase_arguments;\n\n#define MBK_PROFILE_THREADS 256\n"
 "#define MBK_PROFILE_TOGETHER 8\n#define MBK_PROFILE_PACK 4\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_profile_place(mbk_u32 number, mbk_u32 elements) {\n"
 "number = (number ^ number >> 16) * 0x85ebca6bu;\n"
@@ -4507,8 +4506,8 @@ NULL};
 static const char *const mbi_source_solve_core_loop_cu[] = {
 "\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n"
-"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; MBK_POINTER(const mbi_solve_memory) "
-"m; } mbk_solve_loop_arguments;\n\n\n"
+"typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; } "
+"mbk_solve_loop_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\n"
 "mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
 "a.m->state.iterations < a.m->state.check_at);\n}\n",
@@ -4684,10 +4683,10 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
 "mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n",
 "if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
-"typedef struct mbk_solve_open_arguments { MBK_POINTER(mbi_solve_memory) m; mbk_i32 how, span, "
-"cap; double tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct "
-"mbk_solve_step_arguments { mbi_solve_vectors v; mbk_i64 n; MBK_POINTER(mbi_solve_memory) m; "
-"MBK_POINTER(double) partials; } mbk_solve_step_arguments;\n\n\n"
+"typedef struct mbk_solve_open_arguments { mbi_solve_memory *m; mbk_i32 how, span, cap; double "
+"tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct "
+"mbk_solve_step_arguments { mbi_solve_vectors v; mbk_i64 n; mbi_solve_memory *m; double "
+"*partials; } mbk_solve_step_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_open(MBK_GRID_CONSTANT mbk_solve_open_arguments a) {\n"
 "mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
 "#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
@@ -5026,18 +5025,16 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
 "first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
 "mbk_pagerank_sum(shared, first, second);\n}\n\n",
-"typedef struct mbk_pagerank_weigh_arguments { MBK_POINTER(MBK_VECTOR) weights; "
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 n; } mbk_pagerank_weigh_arguments; typedef "
-"struct mbk_pagerank_begin_arguments { MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const "
-"MBK_VECTOR) weights; mbk_i32 given; mbk_u64 n; MBK_POINTER(double) partials; } "
-"mbk_pagerank_begin_arguments; typedef struct mbk_pagerank_first_arguments { MBK_POINTER(const "
-"double) partials; mbk_u32 blocks; MBK_POINTER(mbi_solve_memory) m; } "
-"mbk_pagerank_first_arguments; typedef struct mbk_pagerank_update_arguments { "
-"MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const MBK_VECTOR) y, weights, teleport; mbk_u64 n; "
-"MBK_POINTER(const mbi_solve_memory) m; MBK_POINTER(double) partials; } "
-"mbk_pagerank_update_arguments; typedef struct mbk_pagerank_end_arguments { "
-"MBK_POINTER(MBK_VECTOR) z; MBK_POINTER(const MBK_VECTOR) weights; mbk_u64 n; } "
-"mbk_pagerank_end_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"typedef struct mbk_pagerank_weigh_arguments { MBK_VECTOR *weights; const MBK_ROW_PTR "
+"*row_ptr; mbk_u64 n; } mbk_pagerank_weigh_arguments; typedef struct "
+"mbk_pagerank_begin_arguments { MBK_VECTOR *z; const MBK_VECTOR *weights; mbk_i32 given; "
+"mbk_u64 n; double *partials; } mbk_pagerank_begin_arguments; typedef struct "
+"mbk_pagerank_first_arguments { const double *partials; mbk_u32 blocks; mbi_solve_memory *m; } "
+"mbk_pagerank_first_arguments; typedef struct mbk_pagerank_update_arguments { MBK_VECTOR *z; "
+"const MBK_VECTOR *y, *weights, *teleport; mbk_u64 n; const mbi_solve_memory *m; double "
+"*partials; } mbk_pagerank_update_arguments; typedef struct mbk_pagerank_end_arguments { "
+"MBK_VECTOR *z; const MBK_VECTOR *weights; mbk_u64 n; } mbk_pagerank_end_arguments;\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_weigh(MBK_GRID_CONSTANT mbk_pagerank_weigh_arguments a) {\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];\n"
@@ -5048,9 +5045,9 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const double weight = (double)a.weights[i];\n"
 "const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
-"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n",
+"const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
 "count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n"
-"}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n"
+"}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_first(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\ndouble count, mass;\n"
@@ -5073,9 +5070,9 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_finish(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nif (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
-"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n",
+"mbk_pagerank_gather((double *)shared, a.partials, a.blocks, change, mass);\n"
 "if (mbk_thread() == 0) {\nmbi_pagerank_decide(a.m, change, mass);\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
 "mbk_pagerank_end(MBK_GRID_CONSTANT mbk_pagerank_end_arguments a) {\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];\n"
@@ -5250,15 +5247,14 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "(mbk_i64)(row - row % width + j),\nmbk_thread(), MBK_SETUP_THREADS),\nshared);\n"
 "if (mbk_thread() == 0) {\nblocks[row * width + j] = entry;\n}\n}\n"
 "return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n"
-"typedef struct mbk_setup_rows_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const MBK_VALUE) values; mbk_u64 n; "
-"mbk_u32 width; MBK_POINTER(double) blocks, norms; } mbk_setup_rows_arguments; typedef struct "
-"mbk_setup_invert_arguments { MBK_POINTER(const double) diagonal; MBK_POINTER(MBK_VALUE) "
-"inverse; mbk_u64 n; MBK_POINTER(mbk_u64) bad; } mbk_setup_invert_arguments;\n\n\n\n\n\n\n"
+"typedef struct mbk_setup_rows_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
+"*col_ind; const MBK_VALUE *values; mbk_u64 n; mbk_u32 width; double *blocks, *norms; } "
+"mbk_setup_rows_arguments; typedef struct mbk_setup_invert_arguments { const double *diagonal; "
+"MBK_VALUE *inverse; mbk_u64 n; mbk_u64 *bad; } mbk_setup_invert_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
 "mbk_setup_rows(MBK_GRID_CONSTANT mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"double *const most_of = (double *)shared;\n",
-"mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
+"double *const most_of = (double *)shared;\n"
+"mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n",
 "mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
 "const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
 "const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
@@ -5280,9 +5276,9 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "at[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n}\n#pragma unroll\n"
 "for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
 "sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
-"const bool takes = row < a.n && (waits >> i & 1) == 0;\n",
+"const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
 "const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
-"for (mbk_u32 j = 0; j < a.width; j++) {\n"
+"for (mbk_u32 j = 0; j < a.width; j++) {\n",
 "const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],\n"
 "(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
 "a.blocks[row * a.width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
@@ -5304,9 +5300,9 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)\n"
 "mbk_setup_invert(MBK_GRID_CONSTANT mbk_setup_invert_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
-"i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n",
+"i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
 "a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
-"mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
+"mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n",
 "const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
 "least = seen;\n}\n}\n}\n}\n",
 NULL};
@@ -5323,20 +5319,18 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "#include \"spmv/gpu/binned/build.cuh\"\n\n#define MBK_IN_FLIGHT 4\n\n\n#if MBK_BY_ROW\n"
 "#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#else\n"
 "#define MBK_BINNED_UNIT MBK_UNIT\n#endif\n\n"
-"typedef struct mbk_binned_multiply_arguments { MBK_POINTER(const mbk_u32) items; "
-"MBK_POINTER(const mbk_u16) strip_col; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
-"MBK_COMPUTE) table; MBK_POINTER(const mbk_u32) target; MBK_POINTER(const MBK_VECTOR) x; "
-"mbk_u64 cols; MBK_POINTER(MBK_COMPUTE) products; mbk_scalar alpha, beta; } "
-"mbk_binned_multiply_arguments; typedef struct mbk_binned_sum_arguments { MBK_POINTER(const "
-"mbk_u32) part_start; MBK_POINTER(const MBK_COMPUTE) products; MBK_POINTER(const mbk_u16) "
-"places; MBK_POINTER(const MBK_VALUE) by_row; MBK_POINTER(const mbk_u32) row_ends, tile_row, "
-"row_id; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, "
-"tiles; mbk_scalar alpha, beta; } mbk_binned_sum_arguments;\n\n\n\n"
+"typedef struct mbk_binned_multiply_arguments { const mbk_u32 *items; const mbk_u16 "
+"*strip_col; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *target; const "
+"MBK_VECTOR *x; mbk_u64 cols; MBK_COMPUTE *products; mbk_scalar alpha, beta; } "
+"mbk_binned_multiply_arguments; typedef struct mbk_binned_sum_arguments { const mbk_u32 "
+"*part_start; const MBK_COMPUTE *products; const mbk_u16 *places; const MBK_VALUE *by_row; "
+"const mbk_u32 *row_ends, *tile_row, *row_id; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; "
+"mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_binned_sum_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_binned_multiply(MBK_GRID_CONSTANT mbk_binned_multiply_arguments a) {\nMBK_SCALARS_OF(a);\n",
+"mbk_binned_multiply(MBK_GRID_CONSTANT mbk_binned_multiply_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nMBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
 "const mbk_u32 *const item = a.items + 3 * (mbk_u64)mbk_block();\n"
-"const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
+"const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n",
 "const mbk_u32 width = (mbk_u32)(a.cols - first < MBK_STRIP ? a.cols - first : MBK_STRIP);\n"
 "const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
 "mbk_await();\nMBK_STOP_HERE\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
@@ -5356,10 +5350,10 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "column[i] = MBK_PACK_LOAD<mbk_u16, MBK_PACK>(strip_col + pack * MBK_PACK);\n"
 "to[i] = MBK_MATRIX_LOAD(target + pack / 2);\n}\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_IN_FLIGHT; i++) {\nif (at + i * MBK_THREADS < packs) {\n"
-"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\n",
+"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\n#if MBK_PATTERN\n"
 "product.at[j] = MBK_BINNED_UNIT(a.values, strip[column[i].at[j]]);\n#else\n"
-"product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);\n#endif\n}\n"
+"product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);\n#endif\n}\n",
 "mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
 "mbk_u32 row_number, mbk_u64 tile, const mbk_u32 *row_id,\n"
@@ -5379,10 +5373,10 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "if ((int)lane >= d && !closed) {\nsum = MBK_ADD(other, sum);\nclosed = stop;\n}\n}\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (own > 0) {\n"
 "sums[ended - own] = lane > 0 ? MBK_ADD(before, head) : head;\n}\nmbk_warp_sync(MBK_ALL);\n"
-"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n",
+"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n"
 "} else {\nMBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));\n}\n}\n"
 "mbk_warp_sync(MBK_ALL);\nif (lane == 31) {\ntails[tile] = sum;\n}\n}\n\n#if MBK_BY_ROW\n\n\n"
-"MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
+"MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n",
 "mbk_u32 row_number, const mbk_u32 *row_id,\nconst MBK_VALUE *by_row, mbk_u64 left) {\n"
 "const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\nmbk_u32 ended = own;\n#pragma unroll\n"
 "for (int d = 1; d < 32; d <<= 1) {\n"
@@ -5403,11 +5397,11 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "mbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\nif (alpha != (MBK_COMPUTE)0) {\n"
 "const MBK_COMPUTE *const products = a.products + (mbk_u64)from * MBK_GROUP;\n"
 "for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
-"mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n",
+"mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n"
 "mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
 "mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n#pragma unroll\n"
 "for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
-"const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n"
+"const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n",
 "place[t] = MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(a.places + at * MBK_TILE_NONZEROS +\n"
 "lane * MBK_STEPS);\nends[t] = mbk_load(a.row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);\n"
 "row_number[t] = mbk_load(a.tile_row + at);\n}\n}\nmbk_copy_wait();\nmbk_block_sync();\n"
@@ -5444,17 +5438,15 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
 "if (i + j * MBK_BUILD_THREADS < count) {\n"
 "mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n"
-"typedef struct mbk_binned_count_arguments { MBK_POINTER(const mbk_i32) col_ind; mbk_u64 nnz; "
-"mbk_u32 strips; MBK_POINTER(mbk_u32) runs, part_groups; } mbk_binned_count_arguments; typedef "
-"struct mbk_binned_total_arguments { MBK_POINTER(const mbk_u32) runs; mbk_u32 strips; mbk_u64 "
-"parts; MBK_POINTER(mbk_u32) groups; } mbk_binned_total_arguments; typedef struct ",
-"mbk_binned_offsets_arguments { MBK_POINTER(mbk_u32) runs; mbk_u32 strips; mbk_u64 parts; "
-"MBK_POINTER(const mbk_u32) strip_start; } mbk_binned_offsets_arguments; typedef struct "
-"mbk_binned_fill_arguments { MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) "
-"values; mbk_u64 nnz; mbk_u32 strips; MBK_POINTER(const mbk_u32) runs, part_start; "
-"MBK_POINTER(mbk_u16) strip_col; MBK_POINTER(MBK_VALUE) strip_values; MBK_POINTER(mbk_u32) "
-"target; MBK_POINTER(mbk_u16) places; mbk_u32 again; } mbk_binned_fill_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"typedef struct mbk_binned_count_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; mbk_u32 "
+"strips; mbk_u32 *runs, *part_groups; } mbk_binned_count_arguments; typedef struct "
+"mbk_binned_total_arguments { const mbk_u32 *runs; mbk_u32 strips; mbk_u64 parts; mbk_u32 "
+"*groups; } mbk_binned_total_arguments; typedef struct mbk_binned_offsets_arguments { mbk_u32 "
+"*runs; mbk_u32 strips; mbk_u64 parts; const mbk_u32 *strip_start; } ",
+"mbk_binned_offsets_arguments; typedef struct mbk_binned_fill_arguments { const mbk_i32 "
+"*col_ind; const MBK_VALUE *values; mbk_u64 nnz; mbk_u32 strips; const mbk_u32 *runs, "
+"*part_start; mbk_u16 *strip_col; MBK_VALUE *strip_values; mbk_u32 *target; mbk_u16 *places; "
+"mbk_u32 again; } mbk_binned_fill_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_binned_count(MBK_GRID_CONSTANT mbk_binned_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const counts = (mbk_u32 *)shared;\n"
 "mbk_u32 *const total = counts + a.strips;\nmbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n"
@@ -5470,10 +5462,10 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_u32 sum = 0;\nif (strip >= a.strips) {\nreturn;\n}\n"
 "for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {\n"
 "sum += mbk_load(a.runs + strip * a.parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n",
+"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n"
 "a.groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_binned_offsets(MBK_GRID_CONSTANT mbk_binned_offsets_arguments a) {\n"
-"const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
+"const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n",
 "if (strip >= a.strips) {\nreturn;\n}\nmbk_u32 start = mbk_load(a.strip_start + strip);\n"
 "for (mbk_u64 i = 0; i < a.parts; i += 32) {\n"
 "mbk_u32 *const at = a.runs + strip * a.parts + i + mbk_lane();\n"
@@ -5494,11 +5486,11 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "for (mbk_u32 i = mbk_thread(); i < all; i += MBK_BUILD_THREADS) {\npacks[i] = 0;\n}\n"
 "mbk_binned_histogram(a.col_ind + first, count, a.strips, used);\nif (mbk_thread() < 32) {\n"
 "mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < a.strips; s += 32) {\n"
-"const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n",
+"const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
 "mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += (int)lane >= d ? other : 0;\n}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n"
-"}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n"
+"}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n",
 "for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
 "run[s] = mbk_load(a.runs + (mbk_u64)s * mbk_grid() + part);\nused[s] = 0;\n}\n"
 "mbk_block_sync();\nfor (mbk_u32 from = mbk_thread(); from < count;\n"
@@ -5518,7 +5510,7 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_u32 *const to = (mbk_u32 *)(a.strip_col + (mbk_u64)run[s] * MBK_GROUP);\n"
 "for (mbk_u32 i = lane; i < groups * (MBK_GROUP / 2); i += 32) {\n"
 "to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n}\n#if !MBK_PATTERN\n"
-"for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n",
+"for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
 "a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
 "for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n"
 "}\n}\n}\n",
@@ -5579,24 +5571,21 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\n"
 "firsts[carry] = head;\n}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\n"
 "tails[carry] = sum;\n}\n}\n\n"
-"typedef struct mbk_bsr_product_arguments { MBK_POINTER(const mbk_u32) row_ends, slot_row, "
-"row_id; MBK_POINTER(const mbk_i32) columns; MBK_POINTER(const MBK_VALUE) values; "
-"MBK_POINTER(const MBK_MASK) masks; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) "
-"y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, beta; "
-"} mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { MBK_POINTER(const "
-"mbk_u32) slot_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
-"MBK_POINTER(MBK_VECTOR) y; mbk_u64 tiles, empty_rows, rows; mbk_scalar alpha, beta; } "
-"mbk_bsr_fixup_arguments;\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_bsr_product(MBK_PARAMETERS(mbk_bsr_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_slot_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_i32) a_columns, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_MASK) a_masks, MBK_POINTER(const MBK_VECTOR) a_x, "
-"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) "
-"a_tails, mbk_u64 a_rows, mbk_u64 a_cols, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_bsr_product_arguments, a, a_row_ends, a_slot_row, a_row_id, "
-"a_columns, a_values, a_masks, a_x, a_y, a_firsts, a_tails, a_rows, a_cols, a_tiles, a_alpha, ",
-"a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
-"const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+"typedef struct mbk_bsr_product_arguments { const mbk_u32 *row_ends, *slot_row, *row_id; const "
+"mbk_i32 *columns; const MBK_VALUE *values; const MBK_MASK *masks; const MBK_VECTOR *x; "
+"MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, "
+"beta; } mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { const mbk_u32 "
+"*slot_row, *row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 "
+"tiles, empty_rows, rows; mbk_scalar alpha, beta; } mbk_bsr_fixup_arguments;\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_bsr_product(MBK_PARAMETERS(mbk_bsr_product_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_slot_row, const mbk_u32 *a_row_id, const mbk_i32 *a_columns, const MBK_VALUE "
+"*a_values, const MBK_MASK *a_masks, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_cols, mbk_u64 a_tiles, mbk_scalar "
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_bsr_product_arguments, a, a_row_ends, a_slot_row, "
+"a_row_id, a_columns, a_values, a_masks, a_x, a_y, a_firsts, a_tails, a_rows, a_cols, a_tiles, "
+"a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n"
+"const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n",
 "const mbk_u64 tile = warp / MBK_STRIPS;\nconst mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);\n"
 "if (tile >= a.tiles) {\nreturn;\n}\n"
 "if (MBK_NEIGHBOURS == 1 || (mbk_u64)a.x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
@@ -5615,16 +5604,14 @@ NULL};
 static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
 "#define MBK_BUILD_THREADS 256\n\n"
-"typedef struct mbk_bsr_schedule_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; mbk_u32 "
-"ranks; mbk_u64 blocks, words, slots; MBK_POINTER(mbk_u32) row_ends, slot_row; } "
-"mbk_bsr_schedule_arguments; typedef struct mbk_bsr_columns_arguments { MBK_POINTER(const "
-"mbk_i32) col_ind; mbk_u64 blocks, tiles; MBK_POINTER(mbk_i32) columns; } "
-"mbk_bsr_columns_arguments; typedef struct mbk_bsr_masks_arguments { MBK_POINTER(const "
-"mbk_u64) mask_words; mbk_u64 blocks, tiles; MBK_POINTER(MBK_MASK) masks; } "
-"mbk_bsr_masks_arguments; typedef struct mbk_bsr_fill_arguments { MBK_POINTER(const mbk_i32) "
-"col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const mbk_u64) mask_words; mbk_u64 "
-"cols, blocks, tiles; MBK_POINTER(MBK_VALUE) packs; } mbk_bsr_fill_arguments;\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"typedef struct mbk_bsr_schedule_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; "
+"mbk_u64 blocks, words, slots; mbk_u32 *row_ends, *slot_row; } mbk_bsr_schedule_arguments; "
+"typedef struct mbk_bsr_columns_arguments { const mbk_i32 *col_ind; mbk_u64 blocks, tiles; "
+"mbk_i32 *columns; } mbk_bsr_columns_arguments; typedef struct mbk_bsr_masks_arguments { const "
+"mbk_u64 *mask_words; mbk_u64 blocks, tiles; MBK_MASK *masks; } mbk_bsr_masks_arguments; "
+"typedef struct mbk_bsr_fill_arguments { const mbk_i32 *col_ind; const MBK_VALUE *values; "
+"const mbk_u64 *mask_words; mbk_u64 cols, blocks, tiles; MBK_VALUE *packs; } "
+"mbk_bsr_fill_arguments;\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_bsr_schedule(MBK_GRID_CONSTANT mbk_bsr_schedule_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\n"
@@ -5636,8 +5623,8 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "a.row_ends[at] = bits;\n}\nif (at <= a.slots) {\nconst mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
 "const mbk_u32 row_number =\n"
 "first < a.blocks ? mbk_nonempty_search(a.row_start, a.ranks, first) : a.ranks;\n"
-"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n",
-"const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
+"a.slot_row[at] = row_number;\nif (at < a.slots && at % MBK_SLOTS == 0) {\n"
+"const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n",
 "const mbk_u64 end = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n"
 "const mbk_u64 tile = at / MBK_SLOTS;\na.slot_row[a.slots + 1 + tile] =\n"
 "end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;\n}\n}\n"
@@ -5660,9 +5647,9 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
 "if (tile < a.tiles) {\n"
 "a.columns[at] = block < a.blocks ? mbk_load(a.col_ind + block) - MBK_BASE : 0;\n}\n}\n\n"
-"#if MBK_MASKED\n#define MBK_THERE(a, found) \\\n",
+"#if MBK_MASKED\n#define MBK_THERE(a, found) \\\n"
 "(mbk_load((a).mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + \\\n"
-"(found).offset / 64) >> \\\n(found).offset % 64 & \\\n1)\n\n\n\n"
+"(found).offset / 64) >> \\\n(found).offset % 64 & \\\n1)\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_bsr_masks(MBK_GRID_CONSTANT mbk_bsr_masks_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
@@ -5685,9 +5672,9 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "if (tile >= a.tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
 "const mbk_bsr_entry found =\n"
 "mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
-"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n",
+"bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n"
 "const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);\n"
-"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n"
+"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n",
 "pack.at[k] = there && MBK_THERE(a, found)\n"
 "? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
 "mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n",
@@ -5892,23 +5879,19 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\nsums[mbk_lane()] = MBK_ZERO;\n"
 "mbk_warp_sync(MBK_ALL);\n"
 "return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n}\n\n"
-"typedef struct mbk_cb_product_arguments { MBK_POINTER(const mbk_u64) task_block; "
-"MBK_POINTER(const mbk_u32) task_target; MBK_POINTER(const mbk_u64) words; MBK_POINTER(const "
-"mbk_u32) first; MBK_POINTER(const unsigned char) data; MBK_POINTER(const MBK_VALUE) one; "
-"MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) carries; "
-"mbk_u64 rows, cols, tasks; mbk_scalar alpha, beta; } mbk_cb_product_arguments; typedef struct "
-"mbk_cb_fixup_arguments { MBK_POINTER(const mbk_u32) split_strip, split_part; "
-"MBK_POINTER(const MBK_COMPUTE) carries; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; mbk_scalar "
-"alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
+"typedef struct mbk_cb_product_arguments { const mbk_u64 *task_block; const mbk_u32 "
+"*task_target; const mbk_u64 *words; const mbk_u32 *first; const unsigned char *data; const "
+"MBK_VALUE *one; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *carries; mbk_u64 rows, cols, "
+"tasks; mbk_scalar alpha, beta; } mbk_cb_product_arguments; typedef struct "
+"mbk_cb_fixup_arguments { const mbk_u32 *split_strip, *split_part; const MBK_COMPUTE *carries; "
+"MBK_VECTOR *y; mbk_u64 rows; mbk_scalar alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_cb_product(MBK_PARAMETERS(mbk_cb_product_arguments, a, MBK_POINTER(const mbk_u64) "
-"a_task_block, MBK_POINTER(const mbk_u32) a_task_target, MBK_POINTER(const mbk_u64) a_words, "
-"MBK_POINTER(const mbk_u32) a_first, MBK_POINTER(const unsigned char) a_data, "
-"MBK_POINTER(const MBK_VALUE) a_one, MBK_POINTER(const MBK_VECTOR) a_x, ",
-"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_carries, mbk_u64 a_rows, mbk_u64 "
-"a_cols, mbk_u64 a_tasks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_cb_product_arguments, a, a_task_block, a_task_target, a_words, a_first, a_data, "
-"a_one, a_x, a_y, a_carries, a_rows, a_cols, a_tasks, a_alpha, a_beta)\n"
+"mbk_cb_product(MBK_PARAMETERS(mbk_cb_product_arguments, a, const mbk_u64 *a_task_block, const "
+"mbk_u32 *a_task_target, const mbk_u64 *a_words, const mbk_u32 *a_first, const unsigned char "
+"*a_data, const MBK_VALUE *a_one, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
+"*a_carries, mbk_u64 a_rows, mbk_u64 a_cols, mbk_u64 a_tasks, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_cb_product_arguments, a, a_task_block, a_task_target, a_words, "
+"a_first, a_data, a_one, a_x, a_y, a_carries, a_rows, a_cols, a_tasks, a_alpha, a_beta)\n",
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
 "mbk_release();\nif (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
@@ -5929,12 +5912,12 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "for (; left > 0; left -= 2) {\n"
 "const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, a.data, a.cols);\n"
 "const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
-"const mbk_u32 later_first = mbk_load(first + 4);\nwords += 2;\nfirst += 2;\n",
+"const mbk_u32 later_first = mbk_load(first + 4);\nwords += 2;\nfirst += 2;\n"
 "if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE)) + 64) {\n"
 "mbk_prefetch(a.data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n}\n"
 "sum = mbk_cb_blocks(word, head, a.data, a.one, a.x, sums + half * MBK_SIDE, sum);\n"
 "if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
-"const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
+"const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n",
 "const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
 "if (lane < MBK_SIDE && target & MBK_PART) {\na.carries[row] = total;\n"
 "} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
@@ -5958,11 +5941,10 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"typedef struct mbk_hubs_assign_arguments { MBK_POINTER(const mbk_u32) counts; mbk_u64 cols; "
-"mbk_u32 least, room; MBK_POINTER(mbk_i32) code; MBK_POINTER(mbk_u32) hub_col, taken; } "
-"mbk_hubs_assign_arguments; typedef struct mbk_hubs_encode_arguments { MBK_POINTER(const "
-"mbk_i32) col_ind; mbk_u64 nnz; MBK_POINTER(const mbk_i32) code; MBK_POINTER(mbk_i32) codes; } "
-"mbk_hubs_encode_arguments;\n\n\n\n\n\n"
+"typedef struct mbk_hubs_assign_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 "
+"least, room; mbk_i32 *code; mbk_u32 *hub_col, *taken; } mbk_hubs_assign_arguments; typedef "
+"struct mbk_hubs_encode_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; const mbk_i32 *code; "
+"mbk_i32 *codes; } mbk_hubs_encode_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(MBK_GRID_CONSTANT mbk_hubs_assign_arguments a) {\n"
 "const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
@@ -6006,37 +5988,33 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
 "tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
-"typedef struct mbk_hubs_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
-"row_id; MBK_POINTER(const mbk_i32) codes; MBK_POINTER(const MBK_VALUE) values; "
-"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const mbk_u32) hub_col; mbk_u32 hub_count; "
-"MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, "
-"tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
+"typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; "
+"const mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 "
+"*hub_col; mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; "
+"mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_i32) a_codes, MBK_POINTER(const MBK_VALUE) a_values, MBK_POINTER(const "
-"MBK_COMPUTE) a_table, MBK_POINTER(const mbk_u32) a_hub_col, mbk_u32 a_hub_count, "
-"MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) "
-"a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
-"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, "
-"a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, "
-"a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, "
+"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE "
+"*a_values, const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const "
+"MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_codes, a_values, "
+"a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
+"a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
+"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
-"mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_i32) a_codes, MBK_POINTER(const MBK_VALUE) a_values, MBK_POINTER(const "
-"MBK_COMPUTE) a_table, MBK_POINTER(const mbk_u32) a_hub_col, mbk_u32 a_hub_count, "
-"MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) "
-"a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
-"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, "
-"a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, "
-"a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE ",
+"*a_values, const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const "
+"MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, "
+"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_codes, a_values, "
+"a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
+"a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,\n"
 "(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
@@ -6044,29 +6022,28 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "\n\n#ifndef MBK_CHUNKS\n#error \"include spmv/gpu/many/lane.cuh before\"\n#endif\n\n"
-"typedef struct mbk_many_collect_arguments { MBK_POINTER(const MBK_VECTOR) x; mbk_u64 ldx, "
-"cols; MBK_POINTER(MBK_VECTOR) copy; mbk_scalar alpha, beta; } mbk_many_collect_arguments; "
-"typedef struct mbk_many_spread_arguments { MBK_POINTER(const MBK_VECTOR) copy; mbk_u64 rows; "
-"MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy; mbk_scalar alpha, beta; } "
-"mbk_many_spread_arguments;\n\n#if MBK_COLUMNS\n\n"
+"typedef struct mbk_many_collect_arguments { const MBK_VECTOR *x; mbk_u64 ldx, cols; "
+"MBK_VECTOR *copy; mbk_scalar alpha, beta; } mbk_many_collect_arguments; typedef struct "
+"mbk_many_spread_arguments { const MBK_VECTOR *copy; mbk_u64 rows; MBK_VECTOR *y; mbk_u64 ldy; "
+"mbk_scalar alpha, beta; } mbk_many_spread_arguments;\n\n#if MBK_COLUMNS\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_PARAMETERS(mbk_many_collect_arguments, a, "
-"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u64 a_ldx, mbk_u64 a_cols, MBK_POINTER(MBK_VECTOR) "
-"a_copy, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_collect_arguments, a, "
-"a_x, a_ldx, a_cols, a_copy, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"mbk_await();\nif (MBK_ALPHA == (MBK_COMPUTE)0) {\nreturn;\n}\n"
+"const MBK_VECTOR *a_x, mbk_u64 a_ldx, mbk_u64 a_cols, MBK_VECTOR *a_copy, mbk_scalar a_alpha, "
+"mbk_scalar a_beta)) { MBK_JOIN(mbk_many_collect_arguments, a, a_x, a_ldx, a_cols, a_copy, "
+"a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
+"if (MBK_ALPHA == (MBK_COMPUTE)0) {\nreturn;\n}\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.cols;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n"
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nmbk_many_pack pack;\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
 "pack.at[j] = c + j < MBK_VECTORS ? mbk_load_after_wait(a.x + (c + j) * a.ldx + i)\n"
 ": (MBK_VECTOR)0;\n}\nmbk_store_pack(a.copy + i * MBK_WIDTH + c, pack);\n}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_PARAMETERS(mbk_many_spread_arguments, a, "
-"MBK_POINTER(const MBK_VECTOR) a_copy, mbk_u64 a_rows, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
-"a_ldy, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_spread_arguments, a, "
-"a_copy, a_rows, a_y, a_ldy, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"mbk_release();\nmbk_await();\nMBK_SCALARS_LOAD;\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_PARAMETERS(mbk_many_spread_arguments, a, const "
+"MBK_VECTOR *a_copy, mbk_u64 a_rows, MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_scalar a_alpha, "
+"mbk_scalar a_beta)) { MBK_JOIN(mbk_many_spread_arguments, a, a_copy, a_rows, a_y, a_ldy, "
+"a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"mbk_await();\nMBK_SCALARS_LOAD;\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
-"i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n"
+"i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n",
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nconst mbk_many_pack pack =\n"
 "mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (c + j < MBK_VECTORS) {\n"
@@ -6208,39 +6185,33 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,\n"
 "x_step, walk, row_id, y, ldy, alpha, beta);\n}\n"
 "mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n}\n\n"
-"typedef struct mbk_many_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
-"row_id; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
-"MBK_POINTER(const MBK_VECTOR) x; mbk_u32 x_step; MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy; "
-"MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
-"mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { MBK_POINTER(const "
-"mbk_u32) tile_row, row_id, empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; "
-"MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } "
-"mbk_many_fixup_arguments;\n\n\n\n\n",
-"#define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)\n#define MBK_X_STEP(a) \\\n"
+"typedef struct mbk_many_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; "
+"const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; "
+"MBK_VECTOR *y; mbk_u64 ldy; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar "
+"alpha, beta; } mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { const "
+"mbk_u32 *tile_row, *row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; "
+"mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n\n\n\n\n"
+"#define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)\n#define MBK_X_STEP(a) \\\n",
 "(MBK_COLUMNS && MBK_TEAM > 1 ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
-"mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
-"a_ldy, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, const mbk_u32 *a_row_ends, "
+"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
+"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, "
+"MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, "
+"a_tile_row, a_row_id, a_col_ind, a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, "
+"a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,\n"
 "MBK_X_STEP(a), a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles,\nalpha, beta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
-"mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
-"a_ldy, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { ",
-"MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
+"mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
+"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, "
+"MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, "
+"a_tile_row, a_row_id, a_col_ind, a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, "
+"a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n",
 "a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
 "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
 "#define MBK_LEADING 1\n#define MBK_ROW_NUMBER mbk_u32\n"
@@ -6299,27 +6270,25 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 ": 0;\nat < to; at += MBK_UNROLL) {\n"
 "mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n}\n}\n"
 "mbk_await();\nif (row < rows) {\nmbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
-"}\n}\n\ntypedef struct mbk_rows_many_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const ",
-"MBK_VECTOR) x; mbk_u32 x_step; MBK_POINTER(MBK_VECTOR) y; mbk_u64 ldy, rows, nnz; mbk_scalar "
-"alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
+"}\n}\n\n"
+"typedef struct mbk_rows_many_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; mbk_u64 ldy, ",
+"rows, nnz; mbk_scalar alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
-"mbk_rows_many(MBK_PARAMETERS(mbk_rows_many_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
-"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
-"a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, a_y, "
-"a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"mbk_rows_many(MBK_PARAMETERS(mbk_rows_many_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
+"mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, "
+"MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, "
+"a_x_step, a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
-"mbk_rows_loose(MBK_PARAMETERS(mbk_rows_many_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
-"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_VECTOR) a_x, mbk_u32 a_x_step, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 "
-"a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, a_y, "
-"a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"mbk_rows_loose(MBK_PARAMETERS(mbk_rows_many_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
+"mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, "
+"MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, "
+"a_x_step, a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
@@ -6459,19 +6428,16 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "bool &found) {\nmbk_u32 from = t;\nfound = false;\nwhile (from > 0 && !found) {\nfrom--;\n"
 "found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
 "sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n"
-"typedef struct mbk_merbit_product_dual_arguments { MBK_POINTER(const MBK_TILE) tile_x, "
-"tile_y; MBK_POINTER(const MBK_DESCRIPTOR) lane_desc; MBK_POINTER(const mbk_i32) col_ind; "
-"MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) "
-"y; mbk_u64 path, tiles; MBK_POINTER(MBK_VECTOR) z; mbk_u64 rows; } "
-"mbk_merbit_product_dual_arguments; typedef struct mbk_merbit_product_arguments { "
-"MBK_POINTER(const MBK_TILE) tile_x, tile_y; MBK_POINTER(const MBK_DESCRIPTOR) lane_desc; "
-"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
-"MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 path, tiles; MBK_POINTER(MBK_COMPUTE) "
-"carry_first, carry_out; mbk_scalar alpha, beta; } mbk_merbit_product_arguments; typedef ",
-"struct mbk_merbit_fixup_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
-"MBK_TILE) tile_y; MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out; "
-"MBK_POINTER(MBK_VECTOR) y; mbk_u64 tiles, blocks; mbk_scalar alpha, beta; } "
-"mbk_merbit_fixup_arguments;\n\n#if MBK_DUAL\n"
+"typedef struct mbk_merbit_product_dual_arguments { const MBK_TILE *tile_x, *tile_y; const "
+"MBK_DESCRIPTOR *lane_desc; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR "
+"*x; MBK_VECTOR *y; mbk_u64 path, tiles; MBK_VECTOR *z; mbk_u64 rows; } "
+"mbk_merbit_product_dual_arguments; typedef struct mbk_merbit_product_arguments { const "
+"MBK_TILE *tile_x, *tile_y; const MBK_DESCRIPTOR *lane_desc; const mbk_i32 *col_ind; const "
+"MBK_VALUE *values; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 path, tiles; MBK_COMPUTE "
+"*carry_first, *carry_out; mbk_scalar alpha, beta; } mbk_merbit_product_arguments; typedef "
+"struct mbk_merbit_fixup_arguments { const MBK_ROW_PTR *row_ptr; const MBK_TILE *tile_y; const "
+"MBK_COMPUTE *carry_first, *carry_out; MBK_VECTOR *y; mbk_u64 tiles, blocks; mbk_scalar alpha, "
+"beta; } mbk_merbit_fixup_arguments;\n\n#if MBK_DUAL\n",
 "typedef mbk_merbit_product_dual_arguments mbk_merbit_given_arguments;\n#else\n"
 "typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;\n"
 "#endif\n\n\n\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
@@ -6491,11 +6457,11 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_u32 count = (mbk_u32)(given.tile_x[tile + 1] - start);\n"
 "const mbk_stream a = {given.col_ind + start,\n"
 "MBK_PATTERN ? given.values : given.values + start, given.x};\nrow = MBK_ROW(entry);\n"
-"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n",
+"tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
 "if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
 "sums[i] = MBK_ZERO;\n}\n} else if (entry & MBK_MARK) {\n"
 "tail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
-"const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n"
+"const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n",
 "for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
 "MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
@@ -6513,10 +6479,10 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
 "mbk_atomic_add(y + row, (MBK_VECTOR)first);\n#else\ngiven.carry_first[mbk_block()] = first;\n"
 "#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\ngiven.z[row] = (MBK_VECTOR)0;\n}\n#endif\n"
-"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n",
+"if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
 "const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
 "if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
-"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n"
+"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n",
 "#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
 "mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {\n"
@@ -6537,12 +6503,12 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "long_rows[mbk_thread() / 32] = ballot;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
 "for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
-"const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n",
+"const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
 "const mbk_u64 end = first_block + w * 32 + bit;\n"
 "const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
 "const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
 "MBK_COMPUTE sum = MBK_ZERO;\n"
-"for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n"
+"for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n",
 "from < end; from += MBK_FIXUP_THREADS) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
 "partial[mbk_thread()] = sum;\nmbk_block_sync();\n"
 "for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\n"
@@ -6563,9 +6529,9 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
 "low = middle + 1;\n} else {\nhigh = middle;\n}\n}\nreturn low;\n}\n\n"
 "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
-"typedef struct mbk_merbit_build_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
-"rows, nnz, tiles; MBK_POINTER(MBK_TILE) tile_x, tile_y; MBK_POINTER(MBK_DESCRIPTOR) "
-"lane_desc; } mbk_merbit_build_arguments;\n\n\n\n\n\n"
+"typedef struct mbk_merbit_build_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows, nnz, "
+"tiles; MBK_TILE *tile_x, *tile_y; MBK_DESCRIPTOR *lane_desc; } "
+"mbk_merbit_build_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_merbit_build(MBK_GRID_CONSTANT mbk_merbit_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
@@ -6577,8 +6543,8 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "mbk_u64 bound = 0;\nif (lane < 2) {\n"
 "bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);\n}\n"
 "for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\nbits[w] = 0;\n}\n"
-"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n",
-"const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n"
+"const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
+"const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n",
 "for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
 "const mbk_u32 step =\n"
 "(mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);\n"
@@ -6651,28 +6617,26 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\nmbk_block_sync();\n"
 "mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
 "beta);\n}\n}\n\n"
-"typedef struct mbk_merge_cut_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(mbk_u64) chunk_row; mbk_u64 rows, nnz, chunks; } mbk_merge_cut_arguments; typedef "
-"struct mbk_merge_product_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
-"MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(const mbk_u64) chunk_row; "
-"MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 rows, nnz, chunks; mbk_scalar alpha, beta; } "
-"mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments { MBK_POINTER(const "
-"MBK_ROW_PTR) row_ptr; MBK_POINTER(const mbk_u64) chunk_row; MBK_POINTER(const MBK_COMPUTE) "
-"firsts, tails; MBK_POINTER(MBK_VECTOR) y; mbk_u64 chunks; mbk_scalar alpha, beta; } "
-"mbk_merge_fixup_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
-"mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
-"a_row_ptr, MBK_POINTER(mbk_u64) a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 "
-"a_chunks)) { MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, "
-"a_chunks)\nconst mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
-"mbk_release();\nconst mbk_u64 begin =\n"
+"typedef struct mbk_merge_cut_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 *chunk_row; "
+"mbk_u64 rows, nnz, chunks; } mbk_merge_cut_arguments; typedef struct "
+"mbk_merge_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
+"MBK_VALUE *values; const MBK_VECTOR *x; MBK_VECTOR *y; const mbk_u64 *chunk_row; MBK_COMPUTE "
+"*firsts, *tails; mbk_u64 rows, nnz, chunks; mbk_scalar alpha, beta; } "
+"mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments { const MBK_ROW_PTR "
+"*row_ptr; const mbk_u64 *chunk_row; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 "
+"chunks; mbk_scalar alpha, beta; } mbk_merge_fixup_arguments;\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
+"mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, a, const MBK_ROW_PTR *a_row_ptr, "
+"mbk_u64 *a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks)) { "
+"MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, a_chunks)\n"
+"const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
+"const mbk_u64 begin =\n"
 "chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
-"if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n",
+"if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_merge_product(MBK_PARAMETERS(mbk_merge_product_arguments, a, MBK_POINTER(const "
-"MBK_ROW_PTR) a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) "
-"a_values, MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(const "
-"mbk_u64) a_chunk_row, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, "
+"mbk_merge_product(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR ",
+"*a_row_ptr, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, "
+"MBK_VECTOR *a_y, const mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
 "mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
 "MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, "
 "a_chunk_row, a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\n"
@@ -6681,18 +6645,17 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, MBK_POINTER(const MBK_ROW_PTR) "
-"a_row_ptr, MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(const mbk_u64) "
-"a_chunk_row, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) a_tails, mbk_u64 "
-"a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR *a_row_ptr, "
+"const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, "
+"const mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, "
+"mbk_u64 a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
 "MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, "
 "a_chunk_row, a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n",
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
 "#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
-"#define MBK_BACK MBK_ROW_PTR\n"
+"#define MBK_BACK MBK_ROW_PTR\n",
 "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
@@ -6828,10 +6791,9 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n"
 "#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
-"typedef struct mbk_rows_product_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
-"MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
-"mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
+"typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR "
+"*y; mbk_u64 rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\nmbk_rows_product(const mbk_rows_product_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
 "MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
@@ -6842,8 +6804,8 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
 "#pragma unroll 1\n"
-"for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n",
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n"
+"for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n",
 "MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
 "column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
@@ -6861,9 +6823,8 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"typedef struct mbk_scan_build_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; mbk_u32 "
-"ranks; mbk_u64 nnz, tiles; MBK_POINTER(mbk_u32) row_ends, tile_row; } "
-"mbk_scan_build_arguments;\n\n\n\n"
+"typedef struct mbk_scan_build_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; "
+"mbk_u64 nnz, tiles; mbk_u32 *row_ends, *tile_row; } mbk_scan_build_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(MBK_GRID_CONSTANT mbk_scan_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
@@ -6891,9 +6852,9 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n"
-"typedef struct mbk_scan_fixup_arguments { MBK_POINTER(const mbk_u32) tile_row, row_id, "
-"empty_id; MBK_POINTER(const MBK_COMPUTE) firsts, tails; MBK_POINTER(MBK_VECTOR) y; mbk_u64 "
-"tiles, empty_rows; mbk_scalar alpha, beta; } mbk_scan_fixup_arguments;\n\n\n\n"
+"typedef struct mbk_scan_fixup_arguments { const mbk_u32 *tile_row, *row_id, *empty_id; const "
+"MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows; mbk_scalar alpha, "
+"beta; } mbk_scan_fixup_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
@@ -7011,39 +6972,34 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
-"typedef struct mbk_scan_product_arguments { MBK_POINTER(const mbk_u32) row_ends, tile_row, "
-"row_id; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
-"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; "
-"MBK_POINTER(MBK_VECTOR) y; MBK_POINTER(MBK_COMPUTE) firsts, tails; mbk_u64 nnz, tiles; "
-"mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
-"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) "
-"a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
+"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; "
+"const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR "
+"*x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
+"mbk_scan_product_arguments;\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, "
+"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
+"*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, "
+"mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, "
+"a_row_id, a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
+"a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
+"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"#if MBK_DOTS\n"
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
-"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n",
+"mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n",
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
-"MBK_POINTER(MBK_VECTOR) a_y, MBK_POINTER(MBK_COMPUTE) a_firsts, MBK_POINTER(MBK_COMPUTE) "
-"a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
+"*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, "
+"mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, "
+"a_row_id, a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
+"a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
@@ -7125,14 +7081,12 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
 "#define MBK_WARPS (MBK_THREADS / 32)\n\n"
-"typedef struct mbk_scan_cut_arguments { MBK_POINTER(const MBK_ROW_PTR) row_start; "
-"MBK_POINTER(const mbk_u32) tile_row; mbk_u64 nnz, tiles, blocks; MBK_POINTER(mbk_u64) "
-"block_start; } mbk_scan_cut_arguments; typedef struct mbk_scan_whole_arguments { "
-"MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id; MBK_POINTER(const mbk_u64) "
-"block_start; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; "
-"MBK_POINTER(const MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; "
-"MBK_POINTER(MBK_VECTOR) y; mbk_u64 nnz, tiles, empty_rows; mbk_scalar alpha, beta; } "
-"mbk_scan_whole_arguments;\n\n\n"
+"typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 "
+"*tile_row; mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments; "
+"typedef struct mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
+"*empty_id; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
+"MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 nnz, tiles, empty_rows; "
+"mbk_scalar alpha, beta; } mbk_scan_whole_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
 "const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\n"
@@ -7144,9 +7098,9 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
-"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n",
+"MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
+"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n",
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
 "mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta, char *shared) {\n\nMBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
@@ -7170,8 +7124,8 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\nif (adds) {\n"
 "old[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\nif (begin > start) {\n"
 "const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
-"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n",
-"for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n"
+"mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n"
+"for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n",
 "skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
@@ -7193,35 +7147,32 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n",
-"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
+"for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
+"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n",
 "#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_u32) a_empty_id, MBK_POINTER(const mbk_u64) a_block_start, "
-"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, "
-"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
-"MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, mbk_scalar "
-"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, a_tile_row, "
-"a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, a_tiles, "
-"a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
-"mbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
+"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
+"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 "
+"a_empty_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, "
+"a_row_ends, a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, "
+"a_x, a_y, a_nnz, a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
+"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_row_ends, MBK_POINTER(const mbk_u32) a_tile_row, MBK_POINTER(const mbk_u32) a_row_id, "
-"MBK_POINTER(const mbk_u32) a_empty_id, MBK_POINTER(const mbk_u64) a_block_start, "
-"MBK_POINTER(const mbk_i32) a_col_ind, MBK_POINTER(const MBK_VALUE) a_values, ",
-"MBK_POINTER(const MBK_COMPUTE) a_table, MBK_POINTER(const MBK_VECTOR) a_x, "
-"MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, mbk_scalar "
-"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, a_tile_row, "
-"a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, a_tiles, "
-"a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, "
+"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
+"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
+"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 "
+"a_empty_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, "
+"a_row_ends, a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, ",
+"a_x, a_y, a_nnz, a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
@@ -7231,17 +7182,14 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
 "#define MBK_AHEAD 4\n\n"
-"typedef struct mbk_sliced_order_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
-"rows; MBK_POINTER(mbk_u32) length, row_id; } mbk_sliced_order_arguments; typedef struct "
-"mbk_sliced_width_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
-"mbk_i32) col_ind; MBK_POINTER(const mbk_u32) length, row_id; mbk_u64 slices; "
-"MBK_POINTER(mbk_u32) width; MBK_POINTER(mbk_u16) pages; MBK_POINTER(mbk_u32) column_width; } "
-"mbk_sliced_width_arguments; typedef struct mbk_sliced_fill_arguments { MBK_POINTER(const "
-"MBK_ROW_PTR) row_ptr; MBK_POINTER(const mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) "
-"values; MBK_POINTER(const mbk_u32) slice_start, column_start; MBK_POINTER(const mbk_u16) "
-"pages; MBK_POINTER(const mbk_u32) length, row_id; mbk_u64 slices; MBK_POINTER(mbk_u16) "
-"columns; MBK_POINTER(MBK_VALUE) sliced_values; } mbk_sliced_fill_arguments;\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(512)\n"
+"typedef struct mbk_sliced_order_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
+"*length, *row_id; } mbk_sliced_order_arguments; typedef struct mbk_sliced_width_arguments { "
+"const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const mbk_u32 *length, *row_id; mbk_u64 "
+"slices; mbk_u32 *width; mbk_u16 *pages; mbk_u32 *column_width; } mbk_sliced_width_arguments; "
+"typedef struct mbk_sliced_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; const MBK_VALUE *values; const mbk_u32 *slice_start, *column_start; const mbk_u16 "
+"*pages; const mbk_u32 *length, *row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE "
+"*sliced_values; } mbk_sliced_fill_arguments;\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(512)\n"
 "mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
@@ -7251,10 +7199,10 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "keys[i] = (0xffffffffull - count) << 32 | i;\n}\nmbk_block_sync();\n#if MBK_SORTED\n"
 "for (mbk_u32 run = 2; run <= MBK_WINDOW; run *= 2) {\n"
 "for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
-"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n",
+"const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
 "const mbk_u64 a = keys[low], b = keys[low + step];\nif ((a > b) == ((low & run) == 0)) {\n"
 "keys[low] = b;\nkeys[low + step] = a;\n}\nmbk_block_sync();\n}\n}\n#endif\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n",
 "if (first + i < (given.rows + 31) / 32 * 32) {\n"
 "given.length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n#if MBK_SORTED\n"
 "const mbk_u64 row = first + (mbk_u32)keys[i];\n"
@@ -7276,10 +7224,10 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "mbk_u32 most = count;\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
 "most = other > most ? other : most;\n}\nconst mbk_u32 page = mbk_page_list(set);\n"
-"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n",
+"a.pages[place] = (mbk_u16)page;\nif (mbk_lane() == 0) {\n"
 "most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\na.width[slice] = most;\n"
 "a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
-"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n"
+"MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n",
 "const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
 "if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n"
 "}\nmbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
@@ -7299,10 +7247,10 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "#endif\n\nfor (mbk_u32 at = 0; at < count; at += MBK_FILL * MBK_PACK) {\n"
 "mbk_pack<mbk_u32, MBK_PACK> column[MBK_FILL];\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_FILL];\n#endif\n#pragma unroll\n"
-"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n",
+"for (mbk_u32 u = 0; u < MBK_FILL; u++) {\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nconst mbk_u32 k = at + u * MBK_PACK + j;\n"
 "column[u].at[j] = k < count ? (mbk_u32)(mbk_load(a.col_ind + from + k) - MBK_BASE) : 0;\n"
-"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
+"#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n",
 "#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
 "const mbk_u32 k = at + u * MBK_PACK;\n"
 "const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\n"
@@ -7344,21 +7292,19 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "}\n}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\n"
 "return sum;\n}\n\n"
-"typedef struct mbk_sliced_product_arguments { MBK_POINTER(const mbk_u32) slice_start, "
-"column_start; MBK_POINTER(const mbk_u16) pages; MBK_POINTER(const mbk_u32) length, row_id; "
-"MBK_POINTER(const mbk_u16) columns; MBK_POINTER(const MBK_VALUE) values; MBK_POINTER(const "
-"MBK_COMPUTE) table; MBK_POINTER(const MBK_VECTOR) x; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; "
+"typedef struct mbk_sliced_product_arguments { const mbk_u32 *slice_start, *column_start; "
+"const mbk_u16 *pages; const mbk_u32 *length, *row_id; const mbk_u16 *columns; const MBK_VALUE "
+"*values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; "
 "mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, MBK_POINTER(const mbk_u32) "
-"a_slice_start, MBK_POINTER(const mbk_u32) a_column_start, MBK_POINTER(const mbk_u16) a_pages, "
-"MBK_POINTER(const mbk_u32) a_length, MBK_POINTER(const mbk_u32) a_row_id, MBK_POINTER(const "
-"mbk_u16) a_columns, MBK_POINTER(const MBK_VALUE) a_values, MBK_POINTER(const MBK_COMPUTE) "
-"a_table, MBK_POINTER(const MBK_VECTOR) a_x, MBK_POINTER(MBK_VECTOR) a_y, mbk_u64 a_rows, "
-"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_sliced_product_arguments, a, ",
+"mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 "
+"*a_slice_start, const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const mbk_u32 "
+"*a_length, const mbk_u32 *a_row_id, const mbk_u16 *a_columns, const MBK_VALUE *a_values, "
+"const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, "
+"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_sliced_product_arguments, a, "
 "a_slice_start, a_column_start, a_pages, a_length, a_row_id, a_columns, a_values, a_table, "
 "a_x, a_y, a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
+"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n",
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
 "const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
@@ -7438,28 +7384,25 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "#endif\n#ifndef MBK_BASE\n"
 "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n"
-"typedef struct mbk_arrays_check_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_i64 rows, cols, nnz; MBK_POINTER(mbk_u32) bad; } "
-"mbk_arrays_check_arguments; typedef struct mbk_arrays_narrow_arguments { MBK_POINTER(const "
-"MBK_COLUMN) wide; mbk_i64 nnz; MBK_POINTER(mbk_i32) narrow; } mbk_arrays_narrow_arguments; "
-"typedef struct mbk_arrays_count_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; mbk_u64 "
-"rows; MBK_POINTER(mbk_u32) counts, longest; MBK_POINTER(mbk_u64) widths, sorted; } "
-"mbk_arrays_count_arguments; typedef struct mbk_arrays_offsets_arguments { "
-"MBK_POINTER(mbk_u32) counts; mbk_u64 blocks; MBK_POINTER(mbk_u32) total; } "
-"mbk_arrays_offsets_arguments; typedef struct mbk_arrays_compact_arguments { MBK_POINTER(const "
-"MBK_ROW_PTR) row_ptr; mbk_u64 rows; MBK_POINTER(const mbk_u32) offsets; MBK_POINTER(mbk_u32) "
-"row_id; MBK_POINTER(MBK_ROW_PTR) row_start; MBK_POINTER(mbk_u32) empty_id; } "
-"mbk_arrays_compact_arguments; typedef struct mbk_arrays_columns_arguments { MBK_POINTER(const "
-"MBK_COLUMN) col_ind; mbk_u64 nnz; mbk_u32 stride; MBK_POINTER(mbk_u32) counts; } "
-"mbk_arrays_columns_arguments; typedef struct mbk_arrays_lengths_arguments { MBK_POINTER(const "
-"MBK_ROW_PTR) row_ptr; mbk_u64 cols; mbk_u32 stride; MBK_POINTER(mbk_u32) counts; } ",
-"mbk_arrays_lengths_arguments; typedef struct mbk_arrays_bins_arguments { MBK_POINTER(const "
-"mbk_u32) counts; mbk_u64 cols; MBK_POINTER(mbk_u32) bins; } mbk_arrays_bins_arguments; "
-"typedef struct mbk_arrays_hash_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, nnz; MBK_POINTER(mbk_u64) hash; } "
-"mbk_arrays_hash_arguments; typedef struct mbk_arrays_blocks_arguments { MBK_POINTER(const "
-"MBK_ROW_PTR) row_ptr; MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, count, step; "
-"MBK_POINTER(mbk_u32) against; } mbk_arrays_blocks_arguments;\n\n\n\n"
+"typedef struct mbk_arrays_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
+"*col_ind; mbk_i64 rows, cols, nnz; mbk_u32 *bad; } mbk_arrays_check_arguments; typedef struct "
+"mbk_arrays_narrow_arguments { const MBK_COLUMN *wide; mbk_i64 nnz; mbk_i32 *narrow; } "
+"mbk_arrays_narrow_arguments; typedef struct mbk_arrays_count_arguments { const MBK_ROW_PTR "
+"*row_ptr; mbk_u64 rows; mbk_u32 *counts, *longest; mbk_u64 *widths, *sorted; } "
+"mbk_arrays_count_arguments; typedef struct mbk_arrays_offsets_arguments { mbk_u32 *counts; "
+"mbk_u64 blocks; mbk_u32 *total; } mbk_arrays_offsets_arguments; typedef struct "
+"mbk_arrays_compact_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 "
+"*offsets; mbk_u32 *row_id; MBK_ROW_PTR *row_start; mbk_u32 *empty_id; } "
+"mbk_arrays_compact_arguments; typedef struct mbk_arrays_columns_arguments { const MBK_COLUMN "
+"*col_ind; mbk_u64 nnz; mbk_u32 stride; mbk_u32 *counts; } mbk_arrays_columns_arguments; "
+"typedef struct mbk_arrays_lengths_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 cols; "
+"mbk_u32 stride; mbk_u32 *counts; } mbk_arrays_lengths_arguments; typedef struct "
+"mbk_arrays_bins_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 *bins; } "
+"mbk_arrays_bins_arguments; typedef struct mbk_arrays_hash_arguments { const MBK_ROW_PTR "
+"*row_ptr; const MBK_COLUMN *col_ind; mbk_u64 rows, nnz; mbk_u64 *hash; } ",
+"mbk_arrays_hash_arguments; typedef struct mbk_arrays_blocks_arguments { const MBK_ROW_PTR "
+"*row_ptr; const MBK_COLUMN *col_ind; mbk_u64 rows, count, step; mbk_u32 *against; } "
+"mbk_arrays_blocks_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(MBK_GRID_CONSTANT mbk_arrays_check_arguments a) {\n"
 "const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
 "const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
@@ -7476,12 +7419,12 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n#define MBK_LENGTH_BINS 512\n\n"
 "MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
 "const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);\n"
-"return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);\n}\n\n\n",
+"return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);\n}\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_length_bin_size(mbk_u32 bin) {\n"
 "return bin < 32 ? bin > 0 : (mbk_u64)2 << (bin - 32) / 16;\n}\n\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {\n"
 "const mbk_u32 low = bins[2 * mbk_thread()], high = bins[2 * mbk_thread() + 1];\n"
-"mbk_u32 longer = low + high;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"mbk_u32 longer = low + high;\nfor (int d = 1; d < 32; d <<= 1) {\n",
 "const mbk_u32 behind = mbk_shuffle_down(0xffffffffu, longer, d, 32);\n"
 "longer += mbk_lane() + (mbk_u32)d < 32 ? behind : 0;\n}\nif (mbk_lane() == 0) {\n"
 "sums[mbk_thread() / 32] = longer;\n}\nmbk_block_sync();\n"
@@ -7500,12 +7443,12 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
 "slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
 "count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
-"const mbk_u32 bin = mbk_length_bin(slice);\n",
+"const mbk_u32 bin = mbk_length_bin(slice);\n"
 "if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {\n"
 "mbk_atomic_add(bins + bin, 1u);\n} else if (mbk_lane() == 0) {\n"
 "mbk_atomic_add(bins + bin, 32u);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
-"slice = other > slice ? other : slice;\n}\nslots += slice;\n"
+"slice = other > slice ? other : slice;\n}\nslots += slice;\n",
 "most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
 "mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
 "mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\n"
@@ -7524,12 +7467,12 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
 "before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n"
-"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n",
+"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
 "a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
 "mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256)\n"
 "mbk_arrays_compact(MBK_GRID_CONSTANT mbk_arrays_compact_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n",
 "mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
 "const mbk_u64 row =\n"
 "(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
@@ -7549,12 +7492,12 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
 "mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_lengths(MBK_GRID_CONSTANT mbk_arrays_lengths_arguments a) {\n",
+"mbk_arrays_lengths(MBK_GRID_CONSTANT mbk_arrays_lengths_arguments a) {\n"
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
 "((mbk_u64)(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride;\n"
 "a.counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;\n}\n}\n\n\n\n"
-"#define MBK_BINS 4096\n"
+"#define MBK_BINS 4096\n",
 "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(MBK_GRID_CONSTANT mbk_arrays_bins_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const own = (mbk_u32 *)shared;\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n"
@@ -7573,11 +7516,11 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
 "sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
 "for (mbk_u64 k = first; k < a.nnz; k += stride) {\n"
-"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n",
+"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
 "for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
 "#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\nmbk_u32 sizes = 0;\n"
+"MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\nmbk_u32 sizes = 0;\n",
 "for (mbk_u32 n = 2; n <= 16; n++) {\nsizes |= place % n != 0 ? 1u << n : 0;\n}\n"
 "return sizes;\n}\n\n\nMBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {\n"
 "for (int d = 16; d > 0; d >>= 1) {\nbits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n}\n"
@@ -7598,11 +7541,11 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
 "(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
 "mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n"
-"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n",
+"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
 "const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
 "same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
 "if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
-"wide |= mbk_arrays_inside((mbk_u64)k + 1);\n}\n\n"
+"wide |= mbk_arrays_inside((mbk_u64)k + 1);\n}\n\n",
 "wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n}\n}\n"
 "high = same ? 0 : mbk_arrays_inside(row + 1);\n}\nhigh = mbk_arrays_any(high);\n"
 "wide = mbk_arrays_any(wide);\n"
@@ -7630,13 +7573,12 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#define MBK_EPILOGUE_SUM0 0.0\n#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n"
 "#else\n#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
 "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n\n"
-"typedef struct mbk_epilogue { MBK_POINTER(const MBK_VECTOR) vectors[6]; MBK_POINTER(const "
-"double) scalars; MBK_POINTER(double) sums; MBK_POINTER(const mbk_i32) skip; "
-"MBK_POINTER(double) parts; MBK_POINTER(mbk_u32) ticket; MBK_POINTER(void) after; } "
-"mbk_epilogue; typedef struct mbk_epilogue_rows_arguments { MBK_POINTER(const MBK_VECTOR) "
-"product; MBK_POINTER(MBK_VECTOR) y; mbk_u64 rows; mbk_i32 aligned; mbk_epilogue call; } "
-"mbk_epilogue_rows_arguments;\n\n#define MBK_EPILOGUE_NAMES(T) \\\n",
-"const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n"
+"typedef struct mbk_epilogue { MBK_POINTER(const MBK_VECTOR) vectors[6]; const double "
+"*scalars; double *sums; const mbk_i32 *skip; double *parts; mbk_u32 *ticket; void *after; } "
+"mbk_epilogue; typedef struct mbk_epilogue_rows_arguments { const MBK_VECTOR *product; "
+"MBK_VECTOR *y; mbk_u64 rows; mbk_i32 aligned; mbk_epilogue call; } "
+"mbk_epilogue_rows_arguments;\n\n#define MBK_EPILOGUE_NAMES(T) \\\n"
+"const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n",
 "const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
 "const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
 "#define MBK_EPILOGUE_VALUES(T, y) \\\n"
@@ -7659,8 +7601,8 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n}\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
 "const mbk_u32 thread = mbk_thread();\nmbk_epilogue_lanes(sums);\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n",
-"if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n"
+"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
+"if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n",
 "mbk_block_sync();\nif (thread < 32) {\n#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
 "sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
 "? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
@@ -7682,8 +7624,8 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#ifdef MBK_EPILOGUE_AFTER\nif (mbk_thread() == 0) {\n"
 "mbk_epilogue_after(call.after, sums[0], sums[1]);\n}\n#endif\n}\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-"mbk_epilogue_rows(MBK_GRID_CONSTANT mbk_epilogue_rows_arguments a) {\nmbk_release();\n",
-"mbk_await();\nif (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
+"mbk_epilogue_rows(MBK_GRID_CONSTANT mbk_epilogue_rows_arguments a) {\nmbk_release();\n"
+"mbk_await();\nif (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n",
 "double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
 "s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
@@ -7706,8 +7648,8 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "sums[k] += terms[k];\n}\n}\n}\nif (MBK_EPILOGUE_WRITES && whole) {\n"
 "mbk_store_pack(a.y + at, result);\n}\n#pragma unroll\n"
 "for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n",
-"a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
+"if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
+"a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n",
 "if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
 "} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
 NULL};
@@ -7878,17 +7820,16 @@ static const char *const mbi_source_spmv_shared_sample_cuh[] = {
 "mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
 "mbk_atomic_add(narrow, 1u);\n}\n}\n\n"
-"typedef struct mbk_arrays_sample_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const MBK_COLUMN) col_ind; mbk_u64 rows, nnz; mbk_u32 shift; MBK_POINTER(mbk_u32) "
-"sectors, narrow; } mbk_arrays_sample_arguments;\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+"typedef struct mbk_arrays_sample_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
+"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *sectors, *narrow; } "
+"mbk_arrays_sample_arguments;\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_arrays_sample(MBK_GRID_CONSTANT mbk_arrays_sample_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
 "if (mbk_block() < windows) {\n"
 "mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
-"} else if (warp < 8) {\n",
-"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
+"} else if (warp < 8) {\n"
+"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n",
 "mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
 "words + warp * MBK_PAGE_SET);\n}\n}\n",
 NULL};
@@ -7953,15 +7894,15 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
 "((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n}\nmbk_block_sync();\n#else\n(void)table;\n"
 "(void)alpha;\n(void)threads;\n#endif\n}\n\n"
-"typedef struct mbk_values_scale_arguments { MBK_POINTER(const MBK_VALUE) by_column; "
-"MBK_POINTER(const MBK_VECTOR) x; mbk_u64 cols; MBK_POINTER(MBK_VECTOR) scaled; mbk_scalar "
-"alpha, beta; } mbk_values_scale_arguments;\n\n#if MBK_STORED == 6\n\n\n"
+"typedef struct mbk_values_scale_arguments { const MBK_VALUE *by_column; const MBK_VECTOR *x; "
+"mbk_u64 cols; MBK_VECTOR *scaled; mbk_scalar alpha, beta; } mbk_values_scale_arguments;\n\n"
+"#if MBK_STORED == 6\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_PARAMETERS(mbk_values_scale_arguments, a, "
-"MBK_POINTER(const MBK_VALUE) a_by_column, MBK_POINTER(const MBK_VECTOR) a_x, mbk_u64 a_cols, ",
-"MBK_POINTER(MBK_VECTOR) a_scaled, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_values_scale_arguments, a, a_by_column, a_x, a_cols, a_scaled, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n"
-"#pragma unroll 4\nfor (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
+"const MBK_VALUE *a_by_column, const MBK_VECTOR *a_x, mbk_u64 a_cols, MBK_VECTOR *a_scaled, ",
+"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_values_scale_arguments, a, "
+"a_by_column, a_x, a_cols, a_scaled, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"mbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n#pragma unroll 4\n"
+"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\n"
 "a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
 "}\n}\n#endif\n",
@@ -8020,19 +7961,17 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "return own;\n}\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
 "return spans * w + rest * w / high;\n}\n\n"
-"typedef struct mbk_extract_count_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const mbk_i32) col_ind; mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, "
-"group, windows; mbk_u64 spans; mbk_u32 rest, count; MBK_POINTER(mbk_u32) counts; "
-"MBK_POINTER(mbk_u64) sums, answer; } mbk_extract_count_arguments; typedef struct "
-"mbk_extract_sums_arguments { MBK_POINTER(mbk_u64) sums; mbk_u64 chunks; } "
-"mbk_extract_sums_arguments; typedef struct mbk_extract_offsets_arguments { MBK_POINTER(const "
-"mbk_u32) counts; MBK_POINTER(const mbk_u64) sums; mbk_u64 block_rows; mbk_u32 large; "
-"MBK_POINTER(void) block_ptr; } mbk_extract_offsets_arguments; typedef struct "
-"mbk_extract_fill_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
-"mbk_i32) col_ind; MBK_POINTER(const MBK_VALUE) values; mbk_u64 rows, cols, block_rows; "
-"mbk_u32 high, wide, group; MBK_POINTER(const void) block_ptr; mbk_u32 large; "
-"MBK_POINTER(mbk_i32) block_col; MBK_POINTER(mbk_u32) masks; MBK_POINTER(MBK_VALUE) blocks; } "
-"mbk_extract_fill_arguments;\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(256, 4)\n"
+"typedef struct mbk_extract_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, group, windows; mbk_u64 spans; "
+"mbk_u32 rest, count; mbk_u32 *counts; mbk_u64 *sums, *answer; } mbk_extract_count_arguments; "
+"typedef struct mbk_extract_sums_arguments { mbk_u64 *sums; mbk_u64 chunks; } "
+"mbk_extract_sums_arguments; typedef struct mbk_extract_offsets_arguments { const mbk_u32 "
+"*counts; const mbk_u64 *sums; mbk_u64 block_rows; mbk_u32 large; void *block_ptr; } "
+"mbk_extract_offsets_arguments; typedef struct mbk_extract_fill_arguments { const MBK_ROW_PTR "
+"*row_ptr; const mbk_i32 *col_ind; const MBK_VALUE *values; mbk_u64 rows, cols, block_rows; "
+"mbk_u32 high, wide, group; const void *block_ptr; mbk_u32 large; mbk_i32 *block_col; mbk_u32 "
+"*masks; MBK_VALUE *blocks; } mbk_extract_fill_arguments;\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(256, 4)\n"
 "mbk_extract_count(MBK_GRID_CONSTANT mbk_extract_count_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
@@ -8040,10 +7979,10 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 items = (mbk_u64)a.windows * a.count;\n"
 "const mbk_u32 side_by_side = 32 / a.group;\nconst bool speaks = mbk_lane() % a.group == 0;\n"
 "mbk_extract_tally tally = {0, 0, 0, false};\n"
-"for (mbk_u64 first = warp * side_by_side; first < items;\n",
+"for (mbk_u64 first = warp * side_by_side; first < items;\n"
 "first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
 "const mbk_u64 item = first + mbk_lane() / a.group;\n"
-"const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n"
+"const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n",
 "mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;\n"
 "const bool there = item < items && block_row < a.block_rows;\n"
 "const mbk_u64 place = there ? block_row : a.block_rows;\n"
@@ -8065,9 +8004,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n",
+"for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
 "total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {\n"
+"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
 "for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\n"
 "const mbk_u64 i = from + mbk_thread();\nmbk_u64 all;\nconst mbk_u64 before =\n"
@@ -8090,9 +8029,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
 "if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
 "bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n",
+"MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
 "const MBK_VALUE *values, const mbk_extract_target &to,\n"
-"MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n"
+"MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n",
 "const mbk_u32 entries = shape.high * shape.wide;\nmbk_u64 bits = 0;\n"
 "while (next < first + shape.wide) {\nconst mbk_u32 column = next;\n"
 "MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
@@ -8114,9 +8053,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_extract_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
 "column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
-"mbk_extract_fill(MBK_GRID_CONSTANT mbk_extract_fill_arguments a) {\n",
+"mbk_extract_fill(MBK_GRID_CONSTANT mbk_extract_fill_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
-"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
+"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n",
 "const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;\n"
@@ -8138,11 +8077,10 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
 "}\n\n"
-"typedef struct mbk_full_blocks_places_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const mbk_i32) col_ind; mbk_u64 block_rows; MBK_POINTER(MBK_ROW_PTR) block_ptr; "
-"MBK_POINTER(mbk_i32) block_col; } mbk_full_blocks_places_arguments; typedef struct "
-"mbk_full_blocks_values_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const "
-"MBK_VALUE) values; mbk_u64 rows; MBK_POINTER(MBK_VALUE) blocks; } "
+"typedef struct mbk_full_blocks_places_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; mbk_u64 block_rows; MBK_ROW_PTR *block_ptr; mbk_i32 *block_col; } "
+"mbk_full_blocks_places_arguments; typedef struct mbk_full_blocks_values_arguments { const "
+"MBK_ROW_PTR *row_ptr; const MBK_VALUE *values; mbk_u64 rows; MBK_VALUE *blocks; } "
 "mbk_full_blocks_values_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
 "mbk_full_blocks_places(MBK_GRID_CONSTANT mbk_full_blocks_places_arguments a) {\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
@@ -8151,8 +8089,8 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "a.block_ptr[row] = (MBK_ROW_PTR)first;\n}\nif (row < a.block_rows) {\n"
 "const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
 "const mbk_i32 *const col_ind = a.col_ind + mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
-"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n",
-"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
+"for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
+"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n",
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
 "mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
@@ -8170,11 +8108,10 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "#ifndef MBK_PLACE\n"
 "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
-"typedef struct mbk_reorder_gather_arguments { MBK_POINTER(const mbk_i32) order; "
-"MBK_POINTER(const MBK_VECTOR) from; MBK_POINTER(MBK_VECTOR) to; mbk_u64 count; } "
-"mbk_reorder_gather_arguments; typedef struct mbk_reorder_values_arguments { MBK_POINTER(const "
-"MBK_PLACE) places; MBK_POINTER(const MBK_VALUE) from; MBK_POINTER(MBK_VALUE) to; mbk_u64 "
-"count; } mbk_reorder_values_arguments;\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
+"typedef struct mbk_reorder_gather_arguments { const mbk_i32 *order; const MBK_VECTOR *from; "
+"MBK_VECTOR *to; mbk_u64 count; } mbk_reorder_gather_arguments; typedef struct "
+"mbk_reorder_values_arguments { const MBK_PLACE *places; const MBK_VALUE *from; MBK_VALUE *to; "
+"mbk_u64 count; } mbk_reorder_values_arguments;\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
 "mbk_reorder_gather(MBK_GRID_CONSTANT mbk_reorder_gather_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.count;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\na.to[i] = mbk_load(a.from + mbk_load(a.order + i));\n}\n"
@@ -8199,23 +8136,20 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
 "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
 "#define MBK_ALL_LANES 0xffffffffu\n\n"
-"typedef struct mbk_transpose_count_arguments { MBK_POINTER(const mbk_i32) keys; mbk_u32 base; "
-"mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; MBK_POINTER(MBK_PLACE) counts; } "
-"mbk_transpose_count_arguments; typedef struct mbk_transpose_scan_arguments { "
-"MBK_POINTER(MBK_PLACE) counts; mbk_u64 blocks; MBK_POINTER(MBK_PLACE) totals; } "
-"mbk_transpose_scan_arguments; typedef struct mbk_transpose_rows_arguments { MBK_POINTER(const "
-"MBK_ROW_PTR) row_ptr; mbk_u64 rows, nnz; mbk_u32 base; MBK_POINTER(mbk_i32) row_of; } "
-"mbk_transpose_rows_arguments; typedef struct mbk_transpose_move_arguments { MBK_POINTER(const "
-"mbk_i32) keys; mbk_u32 base; mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; "
-"MBK_POINTER(const MBK_PLACE) counts, totals; MBK_POINTER(const mbk_i32) rows; "
-"MBK_POINTER(const MBK_PLACE) places; MBK_POINTER(mbk_i32) keys_to, rows_to; "
-"MBK_POINTER(MBK_PLACE) places_to; } mbk_transpose_move_arguments; typedef struct "
-"mbk_transpose_starts_arguments { MBK_POINTER(const mbk_i32) keys; mbk_u64 nnz, cols; "
-"MBK_POINTER(MBK_PLACE) starts; } mbk_transpose_starts_arguments;\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n",
+"typedef struct mbk_transpose_count_arguments { const mbk_i32 *keys; mbk_u32 base; mbk_u64 "
+"nnz; mbk_u32 shift, mask; mbk_u64 chunk; MBK_PLACE *counts; } mbk_transpose_count_arguments; "
+"typedef struct mbk_transpose_scan_arguments { MBK_PLACE *counts; mbk_u64 blocks; MBK_PLACE "
+"*totals; } mbk_transpose_scan_arguments; typedef struct mbk_transpose_rows_arguments { const "
+"MBK_ROW_PTR *row_ptr; mbk_u64 rows, nnz; mbk_u32 base; mbk_i32 *row_of; } "
+"mbk_transpose_rows_arguments; typedef struct mbk_transpose_move_arguments { const mbk_i32 "
+"*keys; mbk_u32 base; mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; const MBK_PLACE "
+"*counts, *totals; const mbk_i32 *rows; const MBK_PLACE *places; mbk_i32 *keys_to, *rows_to; "
+"MBK_PLACE *places_to; } mbk_transpose_move_arguments; typedef struct "
+"mbk_transpose_starts_arguments { const mbk_i32 *keys; mbk_u64 nnz, cols; MBK_PLACE *starts; } "
+"mbk_transpose_starts_arguments;\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_count(MBK_GRID_CONSTANT mbk_transpose_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
-"const mbk_u64 first = mbk_block() * a.chunk;\n"
+"const mbk_u64 first = mbk_block() * a.chunk;\n",
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
 "if (mbk_thread() < MBK_DIGITS) {\nfound[mbk_thread()] = 0;\n}\nmbk_block_sync();\n"
 "for (mbk_u64 tile = first + mbk_thread(); tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
@@ -8237,11 +8171,11 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_scan(MBK_GRID_CONSTANT mbk_transpose_scan_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nMBK_PLACE *const sums = (MBK_PLACE *)shared;\n"
-"MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;\nMBK_PLACE base = 0;\n",
+"MBK_PLACE *const own = a.counts + mbk_block() * a.blocks;\nMBK_PLACE base = 0;\n"
 "for (mbk_u64 from = 0; from < a.blocks; from += MBK_TRANSPOSE_THREADS) {\n"
 "const mbk_u64 i = from + mbk_thread();\n"
 "const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < a.blocks ? own[i] : 0, sums);\n"
-"if (i < a.blocks) {\nown[i] = base + before;\n}\n"
+"if (i < a.blocks) {\nown[i] = base + before;\n}\n",
 "for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\nbase += sums[w];\n}\nmbk_block_sync();\n}\n"
 "if (mbk_thread() == 0) {\na.totals[mbk_block()] = base;\n}\n}\n\n\n\ntemplate <class BEFORE>\n"
 "MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE &before) {\n"
@@ -8261,11 +8195,11 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;\n"
 "mbk_transpose_row at = {a.row_ptr, a.rows, 0, a.base};\n"
 "mbk_u64 low = 0, end = at.end(mbk_lane());\n"
-"for (mbk_u64 first = warp * share; first < a.nnz; first += warps * share) {\n",
+"for (mbk_u64 first = warp * share; first < a.nnz; first += warps * share) {\n"
 "const mbk_u64 stop = first + share < a.nnz ? first + share : a.nnz;\n"
 "for (at.k = first; at.k < stop; at.k += 32) {\n"
 "const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;\n"
-"const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;\nmbk_u32 left = MBK_ALL_LANES;\n"
+"const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;\nmbk_u32 left = MBK_ALL_LANES;\n",
 "while (left != 0) {\n"
 "const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);\n"
 "mbk_u32 ended = 0;\n#pragma unroll\nfor (mbk_u32 step = 16; step > 0; step /= 2) {\n"
@@ -8285,10 +8219,10 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;\n#pragma unroll\n"
 "for (int part = 0; part < parts; part++) {\nmbk_block_sync();\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nif (rank[i] - part * span < span) {\n"
-"stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n",
+"stage[rank[i] - part * span] = own[i];\n}\n}\nmbk_block_sync();\n#pragma unroll 4\n"
 "for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n"
 "at += MBK_TRANSPOSE_THREADS) {\n"
-"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n"
+"to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n}\n}\n}\n\n\n\n\n",
 "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
 "const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
@@ -8310,10 +8244,10 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)\n"
 "mbk_transpose_move(MBK_GRID_CONSTANT mbk_transpose_move_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n\nMBK_PLACE *const delta = (MBK_PLACE *)shared;\n"
-"MBK_PLACE *const sums = delta + MBK_DIGITS;\n",
+"MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
 "mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
-"mbk_u32 *const found = stage;\nmbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
+"mbk_u32 *const found = stage;\nmbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n",
 "const mbk_u64 first = mbk_block() * a.chunk;\n"
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
 "const bool counts_digit = mbk_thread() <= a.mask;\nMBK_PLACE start =\n"
@@ -8334,10 +8268,10 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "delta[mbk_thread()] = start - (MBK_PLACE)next;\nstart += (MBK_PLACE)total;\n#pragma unroll 4\n"
 "for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
 "const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
-"found[w * MBK_DIGITS + mbk_thread()] = next;\nnext += own_count;\n}\n}\nmbk_block_sync();\n",
+"found[w * MBK_DIGITS + mbk_thread()] = next;\nnext += own_count;\n}\n}\nmbk_block_sync();\n"
 "#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "rank[i] = i * 32 < in ? (rank[i] & 0xffff) + own[rank[i] >> 16] : 0xffffffffu;\n}\n"
-"mbk_block_sync();\n#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+"mbk_block_sync();\n#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
 "if (rank[i] < MBK_TRANSPOSE_TILE) {\nstage[rank[i]] = key[i];\n}\n}\nmbk_block_sync();\n"
 "#pragma unroll 4\nfor (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {\n"
 "const mbk_u32 digit = stage[at] >> a.shift & a.mask;\n"
@@ -8356,11 +8290,11 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_transpose_starts(MBK_GRID_CONSTANT mbk_transpose_starts_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const bounds = (mbk_u64 *)shared;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(bounds + 2);\n"
-"const mbk_u64 all = a.nnz + a.cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;\n",
+"const mbk_u64 all = a.nnz + a.cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;\n"
 "const mbk_u64 last = first + MBK_TRANSPOSE_TILE < all ? first + MBK_TRANSPOSE_TILE : all;\n"
 "if (mbk_thread() < 64) {\n"
 "const mbk_transpose_column before = {a.keys, mbk_thread() < 32 ? first : last};\n"
-"const mbk_u64 least = before.diagonal > a.nnz ? before.diagonal - a.nnz : 0;\n"
+"const mbk_u64 least = before.diagonal > a.nnz ? before.diagonal - a.nnz : 0;\n",
 "const mbk_u64 most = before.diagonal < a.cols + 1 ? before.diagonal : a.cols + 1;\n"
 "const mbk_u64 column = mbk_transpose_search(least, most, before);\nif (mbk_lane() == 0) {\n"
 "bounds[mbk_thread() / 32] = column;\n}\n}\nmbk_block_sync();\nif (bounds[0] == bounds[1]) {\n"
@@ -8403,30 +8337,26 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
 "return key == 0 ||\n",
 "(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n\n\n\n"
-"typedef struct mbk_forms_sample_arguments { MBK_POINTER(const MBK_ROW_PTR) row_ptr; "
-"MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const void) values; mbk_u64 rows, nnz; "
-"mbk_u32 wide; MBK_POINTER(mbk_u64) keys; MBK_POINTER(mbk_u32) distinct, against; } "
-"mbk_forms_sample_arguments; typedef struct mbk_forms_check_arguments { MBK_POINTER(const "
-"void) values; mbk_u64 nnz; mbk_u32 wide, asked; MBK_POINTER(mbk_u32) against; } "
-"mbk_forms_check_arguments; typedef struct mbk_forms_collect_arguments { MBK_POINTER(const "
-"void) values; mbk_u64 nnz; mbk_u32 wide; MBK_POINTER(mbk_u64) keys; MBK_POINTER(mbk_u32) "
-"distinct, against; } mbk_forms_collect_arguments; typedef struct mbk_forms_changes_arguments "
-"{ MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const void) values; mbk_u64 rows, nnz; "
-"mbk_u32 wide; MBK_POINTER(mbk_u64) changes; } mbk_forms_changes_arguments; typedef struct "
-"mbk_forms_shorten_arguments { MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide, "
-"half; MBK_POINTER(void) shorter; } mbk_forms_shorten_arguments; typedef struct "
-"mbk_forms_number_arguments { MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide; "
-"MBK_POINTER(const mbk_u64) keys; MBK_POINTER(const mbk_u8) number; MBK_POINTER(mbk_u8) "
-"shorter; } mbk_forms_number_arguments; typedef struct mbk_forms_rows_arguments { "
-"MBK_POINTER(const MBK_ROW_PTR) row_ptr; MBK_POINTER(const void) values; mbk_u64 rows; mbk_u32 "
-"wide; MBK_POINTER(void) by_row; } mbk_forms_rows_arguments; typedef struct "
-"mbk_forms_columns_arguments { MBK_POINTER(const MBK_COLUMN) col_ind; MBK_POINTER(const void) "
-"values; mbk_u64 nnz; mbk_u32 wide; MBK_POINTER(void) by_column; } ",
-"mbk_forms_columns_arguments; typedef struct mbk_forms_differ_arguments { MBK_POINTER(const "
-"MBK_COLUMN) col_ind; MBK_POINTER(const void) values; mbk_u64 nnz; mbk_u32 wide; "
-"MBK_POINTER(const void) by_column; MBK_POINTER(mbk_u32) against; } "
+"typedef struct mbk_forms_sample_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
+"*col_ind; const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 "
+"*distinct, *against; } mbk_forms_sample_arguments; typedef struct mbk_forms_check_arguments { "
+"const void *values; mbk_u64 nnz; mbk_u32 wide, asked; mbk_u32 *against; } "
+"mbk_forms_check_arguments; typedef struct mbk_forms_collect_arguments { const void *values; "
+"mbk_u64 nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 *distinct, *against; } "
+"mbk_forms_collect_arguments; typedef struct mbk_forms_changes_arguments { const MBK_ROW_PTR "
+"*row_ptr; const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *changes; } "
+"mbk_forms_changes_arguments; typedef struct mbk_forms_shorten_arguments { const void *values; "
+"mbk_u64 nnz; mbk_u32 wide, half; void *shorter; } mbk_forms_shorten_arguments; typedef struct "
+"mbk_forms_number_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; const mbk_u64 "
+"*keys; const mbk_u8 *number; mbk_u8 *shorter; } mbk_forms_number_arguments; typedef struct "
+"mbk_forms_rows_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows; "
+"mbk_u32 wide; void *by_row; } mbk_forms_rows_arguments; typedef struct "
+"mbk_forms_columns_arguments { const MBK_COLUMN *col_ind; const void *values; mbk_u64 nnz; "
+"mbk_u32 wide; void *by_column; } mbk_forms_columns_arguments; typedef struct "
+"mbk_forms_differ_arguments { const MBK_COLUMN *col_ind; const void *values; mbk_u64 nnz; "
+"mbk_u32 wide; const void *by_column; mbk_u32 *against; } "
 "mbk_forms_differ_arguments;\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
 "mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
 "mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
@@ -8446,11 +8376,11 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
 "mine |= MBK_FORM_COLUMN;\n}\n"
 "if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
-"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n",
+"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
 "a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
 "const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
 "const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
-"if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n"
+"if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n",
 "mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
 "mbk_atomic_or(found, mine);\n}\nmbk_block_sync();\n"
 "const bool many = (*found & MBK_FORM_TABLE) != 0;\nmbk_block_sync();\n"
@@ -8468,12 +8398,12 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n",
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
 "mbk_u32 at = mbk_forms_slot(key);\n"
 "for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
 "at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
-"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
+"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n",
 "last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(MBK_GRID_CONSTANT mbk_forms_changes_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
@@ -8491,13 +8421,13 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
 "if (wide != 0) {\n((mbk_u64 *)array)[i] = bits;\n} else {\n"
 "((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
 ": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n"
 "((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
-"}\n}\n}\n\n\n\n"
+"}\n}\n}\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
 "mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
@@ -8515,13 +8445,13 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "holds ? mbk_forms_bits(a.values, (mbk_u64)(start - MBK_BASE), a.wide) : 0);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(MBK_GRID_CONSTANT mbk_forms_columns_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n",
+"k += (mbk_u64)mbk_grid() * 256) {\n"
 "mbk_forms_put(a.by_column, (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE), a.wide,\n"
 "mbk_forms_bits(a.values, k, a.wide));\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(MBK_GRID_CONSTANT mbk_forms_differ_arguments a) {\n"
 "bool differs = false;\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n",
 "const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
 "mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
 "if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
@@ -13275,102 +13205,102 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
 typedef struct mbk_arrays_check_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
   mbk_i64 rows, cols, nnz;
-  MBK_POINTER(mbk_u32) bad;
+  mbi_devptr bad;
 } mbk_arrays_check_arguments;
 
 typedef struct mbk_arrays_narrow_arguments {
-  MBK_POINTER(const MBK_COLUMN) wide;
+  mbi_devptr wide;
   mbk_i64 nnz;
-  MBK_POINTER(mbk_i32) narrow;
+  mbi_devptr narrow;
 } mbk_arrays_narrow_arguments;
 
 typedef struct mbk_arrays_count_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbi_devptr row_ptr;
   mbk_u64 rows;
-  MBK_POINTER(mbk_u32) counts, longest;
-  MBK_POINTER(mbk_u64) widths, sorted;
+  mbi_devptr counts, longest;
+  mbi_devptr widths, sorted;
 } mbk_arrays_count_arguments;
 
 typedef struct mbk_arrays_offsets_arguments {
-  MBK_POINTER(mbk_u32) counts;
+  mbi_devptr counts;
   mbk_u64 blocks;
-  MBK_POINTER(mbk_u32) total;
+  mbi_devptr total;
 } mbk_arrays_offsets_arguments;
 
 typedef struct mbk_arrays_compact_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbi_devptr row_ptr;
   mbk_u64 rows;
-  MBK_POINTER(const mbk_u32) offsets;
-  MBK_POINTER(mbk_u32) row_id;
-  MBK_POINTER(MBK_ROW_PTR) row_start;
-  MBK_POINTER(mbk_u32) empty_id;
+  mbi_devptr offsets;
+  mbi_devptr row_id;
+  mbi_devptr row_start;
+  mbi_devptr empty_id;
 } mbk_arrays_compact_arguments;
 
 typedef struct mbk_arrays_columns_arguments {
-  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbi_devptr col_ind;
   mbk_u64 nnz;
   mbk_u32 stride;
-  MBK_POINTER(mbk_u32) counts;
+  mbi_devptr counts;
 } mbk_arrays_columns_arguments;
 
 typedef struct mbk_arrays_lengths_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbi_devptr row_ptr;
   mbk_u64 cols;
   mbk_u32 stride;
-  MBK_POINTER(mbk_u32) counts;
+  mbi_devptr counts;
 } mbk_arrays_lengths_arguments;
 
 typedef struct mbk_arrays_bins_arguments {
-  MBK_POINTER(const mbk_u32) counts;
+  mbi_devptr counts;
   mbk_u64 cols;
-  MBK_POINTER(mbk_u32) bins;
+  mbi_devptr bins;
 } mbk_arrays_bins_arguments;
 
 typedef struct mbk_arrays_hash_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
   mbk_u64 rows, nnz;
-  MBK_POINTER(mbk_u64) hash;
+  mbi_devptr hash;
 } mbk_arrays_hash_arguments;
 
 typedef struct mbk_arrays_blocks_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
   mbk_u64 rows, count, step;
-  MBK_POINTER(mbk_u32) against;
+  mbi_devptr against;
 } mbk_arrays_blocks_arguments;
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
-  MBK_POINTER(const double) scalars;
-  MBK_POINTER(double) sums;
-  MBK_POINTER(const mbk_i32) skip;
-  MBK_POINTER(double) parts;
-  MBK_POINTER(mbk_u32) ticket;
-  MBK_POINTER(void) after;
+  mbi_devptr scalars;
+  mbi_devptr sums;
+  mbi_devptr skip;
+  mbi_devptr parts;
+  mbi_devptr ticket;
+  mbi_devptr after;
 } mbk_epilogue;
 
 typedef struct mbk_epilogue_rows_arguments {
-  MBK_POINTER(const MBK_VECTOR) product;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr product;
+  mbi_devptr y;
   mbk_u64 rows;
   mbk_i32 aligned;
   mbk_epilogue call;
 } mbk_epilogue_rows_arguments;
 typedef struct mbk_arrays_sample_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_COLUMN) col_ind;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
   mbk_u64 rows, nnz;
   mbk_u32 shift;
-  MBK_POINTER(mbk_u32) sectors, narrow;
+  mbi_devptr sectors, narrow;
 } mbk_arrays_sample_arguments;
 typedef struct mbk_values_scale_arguments {
-  MBK_POINTER(const MBK_VALUE) by_column;
-  MBK_POINTER(const MBK_VECTOR) x;
+  mbi_devptr by_column;
+  mbi_devptr x;
   mbk_u64 cols;
-  MBK_POINTER(MBK_VECTOR) scaled;
+  mbi_devptr scaled;
   mbk_scalar alpha, beta;
 } mbk_values_scale_arguments;
 
@@ -15190,180 +15120,180 @@ MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
 typedef struct mbk_extract_count_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
   mbk_u64 rows, cols, block_rows;
   mbk_u32 high, wide, group, windows;
   mbk_u64 spans;
   mbk_u32 rest, count;
-  MBK_POINTER(mbk_u32) counts;
-  MBK_POINTER(mbk_u64) sums, answer;
+  mbi_devptr counts;
+  mbi_devptr sums, answer;
 } mbk_extract_count_arguments;
 
 typedef struct mbk_extract_sums_arguments {
-  MBK_POINTER(mbk_u64) sums;
+  mbi_devptr sums;
   mbk_u64 chunks;
 } mbk_extract_sums_arguments;
 
 typedef struct mbk_extract_offsets_arguments {
-  MBK_POINTER(const mbk_u32) counts;
-  MBK_POINTER(const mbk_u64) sums;
+  mbi_devptr counts;
+  mbi_devptr sums;
   mbk_u64 block_rows;
   mbk_u32 large;
-  MBK_POINTER(void) block_ptr;
+  mbi_devptr block_ptr;
 } mbk_extract_offsets_arguments;
 
 typedef struct mbk_extract_fill_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
   mbk_u64 rows, cols, block_rows;
   mbk_u32 high, wide, group;
-  MBK_POINTER(const void) block_ptr;
+  mbi_devptr block_ptr;
   mbk_u32 large;
-  MBK_POINTER(mbk_i32) block_col;
-  MBK_POINTER(mbk_u32) masks;
-  MBK_POINTER(MBK_VALUE) blocks;
+  mbi_devptr block_col;
+  mbi_devptr masks;
+  mbi_devptr blocks;
 } mbk_extract_fill_arguments;
 typedef struct mbk_full_blocks_places_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
   mbk_u64 block_rows;
-  MBK_POINTER(MBK_ROW_PTR) block_ptr;
-  MBK_POINTER(mbk_i32) block_col;
+  mbi_devptr block_ptr;
+  mbi_devptr block_col;
 } mbk_full_blocks_places_arguments;
 
 typedef struct mbk_full_blocks_values_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_VALUE) values;
+  mbi_devptr row_ptr;
+  mbi_devptr values;
   mbk_u64 rows;
-  MBK_POINTER(MBK_VALUE) blocks;
+  mbi_devptr blocks;
 } mbk_full_blocks_values_arguments;
 typedef struct mbk_reorder_gather_arguments {
-  MBK_POINTER(const mbk_i32) order;
-  MBK_POINTER(const MBK_VECTOR) from;
-  MBK_POINTER(MBK_VECTOR) to;
+  mbi_devptr order;
+  mbi_devptr from;
+  mbi_devptr to;
   mbk_u64 count;
 } mbk_reorder_gather_arguments;
 
 typedef struct mbk_reorder_values_arguments {
-  MBK_POINTER(const MBK_PLACE) places;
-  MBK_POINTER(const MBK_VALUE) from;
-  MBK_POINTER(MBK_VALUE) to;
+  mbi_devptr places;
+  mbi_devptr from;
+  mbi_devptr to;
   mbk_u64 count;
 } mbk_reorder_values_arguments;
 typedef struct mbk_transpose_count_arguments {
-  MBK_POINTER(const mbk_i32) keys;
+  mbi_devptr keys;
   mbk_u32 base;
   mbk_u64 nnz;
   mbk_u32 shift, mask;
   mbk_u64 chunk;
-  MBK_POINTER(MBK_PLACE) counts;
+  mbi_devptr counts;
 } mbk_transpose_count_arguments;
 
 typedef struct mbk_transpose_scan_arguments {
-  MBK_POINTER(MBK_PLACE) counts;
+  mbi_devptr counts;
   mbk_u64 blocks;
-  MBK_POINTER(MBK_PLACE) totals;
+  mbi_devptr totals;
 } mbk_transpose_scan_arguments;
 
 typedef struct mbk_transpose_rows_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbi_devptr row_ptr;
   mbk_u64 rows, nnz;
   mbk_u32 base;
-  MBK_POINTER(mbk_i32) row_of;
+  mbi_devptr row_of;
 } mbk_transpose_rows_arguments;
 
 typedef struct mbk_transpose_move_arguments {
-  MBK_POINTER(const mbk_i32) keys;
+  mbi_devptr keys;
   mbk_u32 base;
   mbk_u64 nnz;
   mbk_u32 shift, mask;
   mbk_u64 chunk;
-  MBK_POINTER(const MBK_PLACE) counts, totals;
-  MBK_POINTER(const mbk_i32) rows;
-  MBK_POINTER(const MBK_PLACE) places;
-  MBK_POINTER(mbk_i32) keys_to, rows_to;
-  MBK_POINTER(MBK_PLACE) places_to;
+  mbi_devptr counts, totals;
+  mbi_devptr rows;
+  mbi_devptr places;
+  mbi_devptr keys_to, rows_to;
+  mbi_devptr places_to;
 } mbk_transpose_move_arguments;
 
 typedef struct mbk_transpose_starts_arguments {
-  MBK_POINTER(const mbk_i32) keys;
+  mbi_devptr keys;
   mbk_u64 nnz, cols;
-  MBK_POINTER(MBK_PLACE) starts;
+  mbi_devptr starts;
 } mbk_transpose_starts_arguments;
 typedef struct mbk_forms_sample_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_COLUMN) col_ind;
-  MBK_POINTER(const void) values;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
   mbk_u64 rows, nnz;
   mbk_u32 wide;
-  MBK_POINTER(mbk_u64) keys;
-  MBK_POINTER(mbk_u32) distinct, against;
+  mbi_devptr keys;
+  mbi_devptr distinct, against;
 } mbk_forms_sample_arguments;
 
 typedef struct mbk_forms_check_arguments {
-  MBK_POINTER(const void) values;
+  mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 wide, asked;
-  MBK_POINTER(mbk_u32) against;
+  mbi_devptr against;
 } mbk_forms_check_arguments;
 
 typedef struct mbk_forms_collect_arguments {
-  MBK_POINTER(const void) values;
+  mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 wide;
-  MBK_POINTER(mbk_u64) keys;
-  MBK_POINTER(mbk_u32) distinct, against;
+  mbi_devptr keys;
+  mbi_devptr distinct, against;
 } mbk_forms_collect_arguments;
 
 typedef struct mbk_forms_changes_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const void) values;
+  mbi_devptr row_ptr;
+  mbi_devptr values;
   mbk_u64 rows, nnz;
   mbk_u32 wide;
-  MBK_POINTER(mbk_u64) changes;
+  mbi_devptr changes;
 } mbk_forms_changes_arguments;
 
 typedef struct mbk_forms_shorten_arguments {
-  MBK_POINTER(const void) values;
+  mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 wide, half;
-  MBK_POINTER(void) shorter;
+  mbi_devptr shorter;
 } mbk_forms_shorten_arguments;
 
 typedef struct mbk_forms_number_arguments {
-  MBK_POINTER(const void) values;
+  mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 wide;
-  MBK_POINTER(const mbk_u64) keys;
-  MBK_POINTER(const mbk_u8) number;
-  MBK_POINTER(mbk_u8) shorter;
+  mbi_devptr keys;
+  mbi_devptr number;
+  mbi_devptr shorter;
 } mbk_forms_number_arguments;
 
 typedef struct mbk_forms_rows_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const void) values;
+  mbi_devptr row_ptr;
+  mbi_devptr values;
   mbk_u64 rows;
   mbk_u32 wide;
-  MBK_POINTER(void) by_row;
+  mbi_devptr by_row;
 } mbk_forms_rows_arguments;
 
 typedef struct mbk_forms_columns_arguments {
-  MBK_POINTER(const MBK_COLUMN) col_ind;
-  MBK_POINTER(const void) values;
+  mbi_devptr col_ind;
+  mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 wide;
-  MBK_POINTER(void) by_column;
+  mbi_devptr by_column;
 } mbk_forms_columns_arguments;
 
 typedef struct mbk_forms_differ_arguments {
-  MBK_POINTER(const MBK_COLUMN) col_ind;
-  MBK_POINTER(const void) values;
+  mbi_devptr col_ind;
+  mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 wide;
-  MBK_POINTER(const void) by_column;
-  MBK_POINTER(mbk_u32) against;
+  mbi_devptr by_column;
+  mbi_devptr against;
 } mbk_forms_differ_arguments;
 
 typedef struct mbi_symmetric {
@@ -19768,42 +19698,42 @@ static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
 typedef struct mbk_merbit_product_dual_arguments {
-  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
-  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr tile_x, tile_y;
+  mbi_devptr lane_desc;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr x;
+  mbi_devptr y;
   mbk_u64 path, tiles;
-  MBK_POINTER(MBK_VECTOR) z;
+  mbi_devptr z;
   mbk_u64 rows;
 } mbk_merbit_product_dual_arguments;
 
 typedef struct mbk_merbit_product_arguments {
-  MBK_POINTER(const MBK_TILE) tile_x, tile_y;
-  MBK_POINTER(const MBK_DESCRIPTOR) lane_desc;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr tile_x, tile_y;
+  mbi_devptr lane_desc;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr x;
+  mbi_devptr y;
   mbk_u64 path, tiles;
-  MBK_POINTER(MBK_COMPUTE) carry_first, carry_out;
+  mbi_devptr carry_first, carry_out;
   mbk_scalar alpha, beta;
 } mbk_merbit_product_arguments;
 
 typedef struct mbk_merbit_fixup_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_TILE) tile_y;
-  MBK_POINTER(const MBK_COMPUTE) carry_first, carry_out;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr row_ptr;
+  mbi_devptr tile_y;
+  mbi_devptr carry_first, carry_out;
+  mbi_devptr y;
   mbk_u64 tiles, blocks;
   mbk_scalar alpha, beta;
 } mbk_merbit_fixup_arguments;
 typedef struct mbk_merbit_build_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbi_devptr row_ptr;
   mbk_u64 rows, nnz, tiles;
-  MBK_POINTER(MBK_TILE) tile_x, tile_y;
-  MBK_POINTER(MBK_DESCRIPTOR) lane_desc;
+  mbi_devptr tile_x, tile_y;
+  mbi_devptr lane_desc;
 } mbk_merbit_build_arguments;
 
 typedef struct mbi_merbit {
@@ -20059,44 +19989,44 @@ static const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
 typedef struct mbk_scan_build_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  mbi_devptr row_start;
   mbk_u32 ranks;
   mbk_u64 nnz, tiles;
-  MBK_POINTER(mbk_u32) row_ends, tile_row;
+  mbi_devptr row_ends, tile_row;
 } mbk_scan_build_arguments;
 typedef struct mbk_scan_fixup_arguments {
-  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr tile_row, row_id, empty_id;
+  mbi_devptr firsts, tails;
+  mbi_devptr y;
   mbk_u64 tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
 typedef struct mbk_scan_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbi_devptr row_ends, tile_row, row_id;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr table;
+  mbi_devptr x;
+  mbi_devptr y;
+  mbi_devptr firsts, tails;
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
 typedef struct mbk_scan_cut_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_start;
-  MBK_POINTER(const mbk_u32) tile_row;
+  mbi_devptr row_start;
+  mbi_devptr tile_row;
   mbk_u64 nnz, tiles, blocks;
-  MBK_POINTER(mbk_u64) block_start;
+  mbi_devptr block_start;
 } mbk_scan_cut_arguments;
 
 typedef struct mbk_scan_whole_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id, empty_id;
-  MBK_POINTER(const mbk_u64) block_start;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr row_ends, tile_row, row_id, empty_id;
+  mbi_devptr block_start;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr table;
+  mbi_devptr x;
+  mbi_devptr y;
   mbk_u64 nnz, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_whole_arguments;
@@ -20553,28 +20483,28 @@ static const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_s
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
 typedef struct mbk_merge_cut_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(mbk_u64) chunk_row;
+  mbi_devptr row_ptr;
+  mbi_devptr chunk_row;
   mbk_u64 rows, nnz, chunks;
 } mbk_merge_cut_arguments;
 
 typedef struct mbk_merge_product_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(const mbk_u64) chunk_row;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr x;
+  mbi_devptr y;
+  mbi_devptr chunk_row;
+  mbi_devptr firsts, tails;
   mbk_u64 rows, nnz, chunks;
   mbk_scalar alpha, beta;
 } mbk_merge_product_arguments;
 
 typedef struct mbk_merge_fixup_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_u64) chunk_row;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr row_ptr;
+  mbi_devptr chunk_row;
+  mbi_devptr firsts, tails;
+  mbi_devptr y;
   mbk_u64 chunks;
   mbk_scalar alpha, beta;
 } mbk_merge_fixup_arguments;
@@ -20797,12 +20727,12 @@ static const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
 typedef struct mbk_rows_product_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr table;
+  mbi_devptr x;
+  mbi_devptr y;
   mbk_u64 rows;
   mbk_scalar alpha, beta;
 } mbk_rows_product_arguments;
@@ -20976,41 +20906,41 @@ static const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_creat
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
 typedef struct mbk_sliced_order_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbi_devptr row_ptr;
   mbk_u64 rows;
-  MBK_POINTER(mbk_u32) length, row_id;
+  mbi_devptr length, row_id;
 } mbk_sliced_order_arguments;
 
 typedef struct mbk_sliced_width_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const mbk_u32) length, row_id;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr length, row_id;
   mbk_u64 slices;
-  MBK_POINTER(mbk_u32) width;
-  MBK_POINTER(mbk_u16) pages;
-  MBK_POINTER(mbk_u32) column_width;
+  mbi_devptr width;
+  mbi_devptr pages;
+  mbi_devptr column_width;
 } mbk_sliced_width_arguments;
 
 typedef struct mbk_sliced_fill_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const mbk_u32) slice_start, column_start;
-  MBK_POINTER(const mbk_u16) pages;
-  MBK_POINTER(const mbk_u32) length, row_id;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr slice_start, column_start;
+  mbi_devptr pages;
+  mbi_devptr length, row_id;
   mbk_u64 slices;
-  MBK_POINTER(mbk_u16) columns;
-  MBK_POINTER(MBK_VALUE) sliced_values;
+  mbi_devptr columns;
+  mbi_devptr sliced_values;
 } mbk_sliced_fill_arguments;
 typedef struct mbk_sliced_product_arguments {
-  MBK_POINTER(const mbk_u32) slice_start, column_start;
-  MBK_POINTER(const mbk_u16) pages;
-  MBK_POINTER(const mbk_u32) length, row_id;
-  MBK_POINTER(const mbk_u16) columns;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr slice_start, column_start;
+  mbi_devptr pages;
+  mbi_devptr length, row_id;
+  mbi_devptr columns;
+  mbi_devptr values;
+  mbi_devptr table;
+  mbi_devptr x;
+  mbi_devptr y;
   mbk_u64 rows;
   mbk_scalar alpha, beta;
 } mbk_sliced_product_arguments;
@@ -21293,59 +21223,59 @@ static const mbi_cuda_method mbi_sliced_method = {
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
 typedef struct mbk_binned_multiply_arguments {
-  MBK_POINTER(const mbk_u32) items;
-  MBK_POINTER(const mbk_u16) strip_col;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const mbk_u32) target;
-  MBK_POINTER(const MBK_VECTOR) x;
+  mbi_devptr items;
+  mbi_devptr strip_col;
+  mbi_devptr values;
+  mbi_devptr table;
+  mbi_devptr target;
+  mbi_devptr x;
   mbk_u64 cols;
-  MBK_POINTER(MBK_COMPUTE) products;
+  mbi_devptr products;
   mbk_scalar alpha, beta;
 } mbk_binned_multiply_arguments;
 
 typedef struct mbk_binned_sum_arguments {
-  MBK_POINTER(const mbk_u32) part_start;
-  MBK_POINTER(const MBK_COMPUTE) products;
-  MBK_POINTER(const mbk_u16) places;
-  MBK_POINTER(const MBK_VALUE) by_row;
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbi_devptr part_start;
+  mbi_devptr products;
+  mbi_devptr places;
+  mbi_devptr by_row;
+  mbi_devptr row_ends, tile_row, row_id;
+  mbi_devptr y;
+  mbi_devptr firsts, tails;
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_binned_sum_arguments;
 typedef struct mbk_binned_count_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
+  mbi_devptr col_ind;
   mbk_u64 nnz;
   mbk_u32 strips;
-  MBK_POINTER(mbk_u32) runs, part_groups;
+  mbi_devptr runs, part_groups;
 } mbk_binned_count_arguments;
 
 typedef struct mbk_binned_total_arguments {
-  MBK_POINTER(const mbk_u32) runs;
+  mbi_devptr runs;
   mbk_u32 strips;
   mbk_u64 parts;
-  MBK_POINTER(mbk_u32) groups;
+  mbi_devptr groups;
 } mbk_binned_total_arguments;
 
 typedef struct mbk_binned_offsets_arguments {
-  MBK_POINTER(mbk_u32) runs;
+  mbi_devptr runs;
   mbk_u32 strips;
   mbk_u64 parts;
-  MBK_POINTER(const mbk_u32) strip_start;
+  mbi_devptr strip_start;
 } mbk_binned_offsets_arguments;
 
 typedef struct mbk_binned_fill_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
+  mbi_devptr col_ind;
+  mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 strips;
-  MBK_POINTER(const mbk_u32) runs, part_start;
-  MBK_POINTER(mbk_u16) strip_col;
-  MBK_POINTER(MBK_VALUE) strip_values;
-  MBK_POINTER(mbk_u32) target;
-  MBK_POINTER(mbk_u16) places;
+  mbi_devptr runs, part_start;
+  mbi_devptr strip_col;
+  mbi_devptr strip_values;
+  mbi_devptr target;
+  mbi_devptr places;
   mbk_u32 again;
 } mbk_binned_fill_arguments;
 
@@ -21727,49 +21657,49 @@ static const mbi_cuda_method mbi_binned_method = {
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
 typedef struct mbk_bsr_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, slot_row, row_id;
-  MBK_POINTER(const mbk_i32) columns;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_MASK) masks;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbi_devptr row_ends, slot_row, row_id;
+  mbi_devptr columns;
+  mbi_devptr values;
+  mbi_devptr masks;
+  mbi_devptr x;
+  mbi_devptr y;
+  mbi_devptr firsts, tails;
   mbk_u64 rows, cols, tiles;
   mbk_scalar alpha, beta;
 } mbk_bsr_product_arguments;
 
 typedef struct mbk_bsr_fixup_arguments {
-  MBK_POINTER(const mbk_u32) slot_row, row_id, empty_id;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr slot_row, row_id, empty_id;
+  mbi_devptr firsts, tails;
+  mbi_devptr y;
   mbk_u64 tiles, empty_rows, rows;
   mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
 typedef struct mbk_bsr_schedule_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_start;
+  mbi_devptr row_start;
   mbk_u32 ranks;
   mbk_u64 blocks, words, slots;
-  MBK_POINTER(mbk_u32) row_ends, slot_row;
+  mbi_devptr row_ends, slot_row;
 } mbk_bsr_schedule_arguments;
 
 typedef struct mbk_bsr_columns_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
+  mbi_devptr col_ind;
   mbk_u64 blocks, tiles;
-  MBK_POINTER(mbk_i32) columns;
+  mbi_devptr columns;
 } mbk_bsr_columns_arguments;
 
 typedef struct mbk_bsr_masks_arguments {
-  MBK_POINTER(const mbk_u64) mask_words;
+  mbi_devptr mask_words;
   mbk_u64 blocks, tiles;
-  MBK_POINTER(MBK_MASK) masks;
+  mbi_devptr masks;
 } mbk_bsr_masks_arguments;
 
 typedef struct mbk_bsr_fill_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const mbk_u64) mask_words;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr mask_words;
   mbk_u64 cols, blocks, tiles;
-  MBK_POINTER(MBK_VALUE) packs;
+  mbi_devptr packs;
 } mbk_bsr_fill_arguments;
 
 #define MBI_BSR_KERNELS 6
@@ -22192,23 +22122,23 @@ static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
 typedef struct mbk_cb_product_arguments {
-  MBK_POINTER(const mbk_u64) task_block;
-  MBK_POINTER(const mbk_u32) task_target;
-  MBK_POINTER(const mbk_u64) words;
-  MBK_POINTER(const mbk_u32) first;
-  MBK_POINTER(const unsigned char) data;
-  MBK_POINTER(const MBK_VALUE) one;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) carries;
+  mbi_devptr task_block;
+  mbi_devptr task_target;
+  mbi_devptr words;
+  mbi_devptr first;
+  mbi_devptr data;
+  mbi_devptr one;
+  mbi_devptr x;
+  mbi_devptr y;
+  mbi_devptr carries;
   mbk_u64 rows, cols, tasks;
   mbk_scalar alpha, beta;
 } mbk_cb_product_arguments;
 
 typedef struct mbk_cb_fixup_arguments {
-  MBK_POINTER(const mbk_u32) split_strip, split_part;
-  MBK_POINTER(const MBK_COMPUTE) carries;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr split_strip, split_part;
+  mbi_devptr carries;
+  mbi_devptr y;
   mbk_u64 rows;
   mbk_scalar alpha, beta;
 } mbk_cb_fixup_arguments;
@@ -23068,29 +22998,29 @@ static const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
 typedef struct mbk_hubs_assign_arguments {
-  MBK_POINTER(const mbk_u32) counts;
+  mbi_devptr counts;
   mbk_u64 cols;
   mbk_u32 least, room;
-  MBK_POINTER(mbk_i32) code;
-  MBK_POINTER(mbk_u32) hub_col, taken;
+  mbi_devptr code;
+  mbi_devptr hub_col, taken;
 } mbk_hubs_assign_arguments;
 
 typedef struct mbk_hubs_encode_arguments {
-  MBK_POINTER(const mbk_i32) col_ind;
+  mbi_devptr col_ind;
   mbk_u64 nnz;
-  MBK_POINTER(const mbk_i32) code;
-  MBK_POINTER(mbk_i32) codes;
+  mbi_devptr code;
+  mbi_devptr codes;
 } mbk_hubs_encode_arguments;
 typedef struct mbk_hubs_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(const mbk_i32) codes;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_COMPUTE) table;
-  MBK_POINTER(const mbk_u32) hub_col;
+  mbi_devptr row_ends, tile_row, row_id;
+  mbi_devptr codes;
+  mbi_devptr values;
+  mbi_devptr table;
+  mbi_devptr hub_col;
   mbk_u32 hub_count;
-  MBK_POINTER(const MBK_VECTOR) x;
-  MBK_POINTER(MBK_VECTOR) y;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbi_devptr x;
+  mbi_devptr y;
+  mbi_devptr firsts, tails;
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_hubs_product_arguments;
@@ -23308,46 +23238,46 @@ static const mbi_cuda_method mbi_hubs_method = {
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
 typedef struct mbk_many_collect_arguments {
-  MBK_POINTER(const MBK_VECTOR) x;
+  mbi_devptr x;
   mbk_u64 ldx, cols;
-  MBK_POINTER(MBK_VECTOR) copy;
+  mbi_devptr copy;
   mbk_scalar alpha, beta;
 } mbk_many_collect_arguments;
 
 typedef struct mbk_many_spread_arguments {
-  MBK_POINTER(const MBK_VECTOR) copy;
+  mbi_devptr copy;
   mbk_u64 rows;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr y;
   mbk_u64 ldy;
   mbk_scalar alpha, beta;
 } mbk_many_spread_arguments;
 typedef struct mbk_many_product_arguments {
-  MBK_POINTER(const mbk_u32) row_ends, tile_row, row_id;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
+  mbi_devptr row_ends, tile_row, row_id;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr x;
   mbk_u32 x_step;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr y;
   mbk_u64 ldy;
-  MBK_POINTER(MBK_COMPUTE) firsts, tails;
+  mbi_devptr firsts, tails;
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_many_product_arguments;
 
 typedef struct mbk_many_fixup_arguments {
-  MBK_POINTER(const mbk_u32) tile_row, row_id, empty_id;
-  MBK_POINTER(const MBK_COMPUTE) firsts, tails;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr tile_row, row_id, empty_id;
+  mbi_devptr firsts, tails;
+  mbi_devptr y;
   mbk_u64 ldy, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
 typedef struct mbk_rows_many_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const mbk_i32) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
-  MBK_POINTER(const MBK_VECTOR) x;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbi_devptr x;
   mbk_u32 x_step;
-  MBK_POINTER(MBK_VECTOR) y;
+  mbi_devptr y;
   mbk_u64 ldy, rows, nnz;
   mbk_scalar alpha, beta;
 } mbk_rows_many_arguments;
@@ -28017,10 +27947,10 @@ MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *
 #define MBI_CG_ALPHA 2
 typedef struct mbk_solve_loop_arguments {
   mbk_u64 handle;
-  MBK_POINTER(const mbi_solve_memory) m;
+  mbi_devptr m;
 } mbk_solve_loop_arguments;
 typedef struct mbk_solve_open_arguments {
-  MBK_POINTER(mbi_solve_memory) m;
+  mbi_devptr m;
   mbk_i32 how, span, cap;
   double tolerance, shrink, epsilon;
 } mbk_solve_open_arguments;
@@ -28028,8 +27958,8 @@ typedef struct mbk_solve_open_arguments {
 typedef struct mbk_solve_step_arguments {
   mbi_solve_vectors v;
   mbk_i64 n;
-  MBK_POINTER(mbi_solve_memory) m;
-  MBK_POINTER(double) partials;
+  mbi_devptr m;
+  mbi_devptr partials;
 } mbk_solve_step_arguments;
 #undef MBS_FUNCTION
 #undef MBS_CALLED
@@ -30591,19 +30521,19 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
 typedef struct mbk_setup_rows_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_COLUMN) col_ind;
-  MBK_POINTER(const MBK_VALUE) values;
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
   mbk_u64 n;
   mbk_u32 width;
-  MBK_POINTER(double) blocks, norms;
+  mbi_devptr blocks, norms;
 } mbk_setup_rows_arguments;
 
 typedef struct mbk_setup_invert_arguments {
-  MBK_POINTER(const double) diagonal;
-  MBK_POINTER(MBK_VALUE) inverse;
+  mbi_devptr diagonal;
+  mbi_devptr inverse;
   mbk_u64 n;
-  MBK_POINTER(mbk_u64) bad;
+  mbi_devptr bad;
 } mbk_setup_invert_arguments;
 
 #define MBI_SETUP_THREADS 256
@@ -31674,36 +31604,36 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
 typedef struct mbk_pagerank_weigh_arguments {
-  MBK_POINTER(MBK_VECTOR) weights;
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  mbi_devptr weights;
+  mbi_devptr row_ptr;
   mbk_u64 n;
 } mbk_pagerank_weigh_arguments;
 
 typedef struct mbk_pagerank_begin_arguments {
-  MBK_POINTER(MBK_VECTOR) z;
-  MBK_POINTER(const MBK_VECTOR) weights;
+  mbi_devptr z;
+  mbi_devptr weights;
   mbk_i32 given;
   mbk_u64 n;
-  MBK_POINTER(double) partials;
+  mbi_devptr partials;
 } mbk_pagerank_begin_arguments;
 
 typedef struct mbk_pagerank_first_arguments {
-  MBK_POINTER(const double) partials;
+  mbi_devptr partials;
   mbk_u32 blocks;
-  MBK_POINTER(mbi_solve_memory) m;
+  mbi_devptr m;
 } mbk_pagerank_first_arguments;
 
 typedef struct mbk_pagerank_update_arguments {
-  MBK_POINTER(MBK_VECTOR) z;
-  MBK_POINTER(const MBK_VECTOR) y, weights, teleport;
+  mbi_devptr z;
+  mbi_devptr y, weights, teleport;
   mbk_u64 n;
-  MBK_POINTER(const mbi_solve_memory) m;
-  MBK_POINTER(double) partials;
+  mbi_devptr m;
+  mbi_devptr partials;
 } mbk_pagerank_update_arguments;
 
 typedef struct mbk_pagerank_end_arguments {
-  MBK_POINTER(MBK_VECTOR) z;
-  MBK_POINTER(const MBK_VECTOR) weights;
+  mbi_devptr z;
+  mbi_devptr weights;
   mbk_u64 n;
 } mbk_pagerank_end_arguments;
 #undef MBS_FUNCTION

@@ -32,7 +32,8 @@ INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
 PADDING = re.compile(r" +\\$", re.M)
 SPLIT = re.compile(r"MBK_BY_FIELD\((\w+), (\w+)\)\) \{")
-FIELD = re.compile(r"(MBK_POINTER\([^;]*\)|[\w ]+?) (\w+(?:, \w+)*);")
+POINTERS = re.compile(r"MBK_POINTER\(([^()]*)\)\s(\w+(?:,\s\w+)*);")
+FIELD = re.compile(r"([\w ]+?) (\**\w+(?:, \**\w+)*);")
 TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n]*)|/\*.*?\*/|//[^\n]*', re.S)
 SCALAR = re.compile(r"^MBS_(?:(?:WIDE_)?(?:BEFORE|COUNT|AFTER)\(\w+\) \{\n.*?\n\}|NOTHING_\w+\(\w+\))\n", re.M | re.S)
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
@@ -170,7 +171,7 @@ class Generator:
     def include(self, match):
         name = match.group(1)
         if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
-            return re.sub(r"\A(//.*\n)+", "", self.text(name))
+            return POINTERS.sub(r"mbi_devptr \2;", re.sub(r"\A(//.*\n)+", "", self.text(name)))
         if name.endswith(".cuh"):  # the same text for the CPU, once for each type; once what all types use
             text = SCALAR.sub("", self.text(name)) if name in self.included else self.text(name)
             self.included.add(name)
@@ -226,14 +227,16 @@ class Generator:
         texts = (self.structs(name) for name in ARGUMENTS.findall(self.load(file)))
         bodies = [re.search(rf"typedef struct {struct} \{{ (.*?) \}} {struct};", text) for text in texts]
         body = next(match.group(1) for match in bodies if match)
-        fields = [(kind.strip(), f"{argument}_{name}") for kind, names in FIELD.findall(body) for name in names.split(", ")]
-        parameters = ", ".join(f"{kind} {name}" for kind, name in fields)
+        fields = [(kind.strip(), name) for kind, names in FIELD.findall(body) for name in names.split(", ")]
+        fields = [(kind + " *" * name.count("*"), f"{argument}_{name.strip('*')}") for kind, name in fields]
+        parameters = ", ".join(f"{kind} {name}".replace("* ", "*") for kind, name in fields)
         names = ", ".join(name for _, name in fields)
         return f"MBK_PARAMETERS({struct}, {argument}, {parameters})) {{ MBK_JOIN({struct}, {argument}, {names})"
 
     def structs(self, name):
-        """The text of a file of arguments as one line."""
+        """The text of a file of arguments as one line, with the device's pointers for MBK_POINTER."""
         line = " ".join(self.kernel_source(name).split())
+        line = POINTERS.sub(lambda match: f"{match[1]} *{match[2].replace(', ', ', *')};", line)
         if "#" in line:
             raise SystemExit(f"{name}: a preprocessor line, where only structs belong")
         return line
