@@ -2935,6 +2935,11 @@ typedef struct mbi_cache_head {
   mbi_hash checksum;
 } mbi_cache_head;
 
+typedef struct mbi_pack_head {
+  char magic[8];
+  mbi_hash checksum;
+} mbi_pack_head;
+
 #ifndef MBI_LOADED_IDLE
 #define MBI_LOADED_IDLE 32
 #endif
@@ -3725,11 +3730,6 @@ static void mbi_cache_store(merbit_context *context, const char *key, size_t key
 
 /* ==== >>jit/cache_pack.c  cubins of the cache in one file, for machines without NVRTC ===== */
 #define MBI_PACK_MAGIC "merbpk1\n"
-
-typedef struct mbi_pack_head {
-  char magic[8];
-  mbi_hash checksum;
-} mbi_pack_head;
 
 typedef struct mbi_pack {
   merbit_context *context;

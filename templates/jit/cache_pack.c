@@ -9,11 +9,6 @@
 
 #define MBI_PACK_MAGIC "merbpk1\n"
 
-typedef struct mbi_pack_head {
-  char magic[8];
-  mbi_hash checksum; /* of all entries */
-} mbi_pack_head;
-
 typedef struct mbi_pack { /* a pack that is being collected */
   merbit_context *context;
   char *data;
@@ -22,7 +17,7 @@ typedef struct mbi_pack { /* a pack that is being collected */
 } mbi_pack;
 
 /* Returns the head of the pack at `data`, whose own head may not be set. */
-static mbi_pack_head mbi_pack_seal(const char *data, size_t size) {
+MBI_INTERNAL mbi_pack_head mbi_pack_seal(const char *data, size_t size) {
   mbi_pack_head head;
   memcpy(head.magic, MBI_PACK_MAGIC, sizeof head.magic);
   head.checksum = mbi_hash_add(mbi_hash_start(), data + sizeof head, size - sizeof head);
