@@ -43,7 +43,10 @@
  *     open a GPU or the CPU            merbit_context_create, _get_info, _destroy
  *     kernels for where NVRTC is not   merbit_cache_export, merbit_cache_import
  *     say why a call failed            merbit_last_error, merbit_status_name, merbit_status_text
- *     descriptors of all defaults      merbit_plan_defaults, and so for the others
+ *     descriptors of all defaults      merbit_context_defaults, merbit_read_defaults,
+ *                                      merbit_bsr_defaults, merbit_plan_defaults,
+ *                                      merbit_solver_defaults, merbit_eigen_defaults,
+ *                                      merbit_pagerank_defaults
  *     keep vectors on the GPU          merbit_buffer_create, _upload, _download, _pointer, _destroy
  *     describe your own arrays         merbit_csr, merbit_coo, merbit_bsr; else merbit_view
  *     check them                       merbit_view_check
@@ -61,9 +64,10 @@
  *     change the values                merbit_plan_update_values
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
- *     solve A x = b                    merbit_solver_create, _solve, _multiply, _update_values,
- *                                      _destroy; merbit_stop_name
- *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16; bf16 too
+ *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
+ *                                      merbit_solver_update_values; merbit_stop_name
+ *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
+ *                                      merbit_bf16_from_f32, merbit_f32_from_bf16
  *     eigenvalues and eigenvectors     merbit_eigen
  *     PageRank                         merbit_pagerank
  *     the version                      merbit_version
@@ -485,9 +489,10 @@
  * unless MERBIT_LOG is set, and never exits.
  *
  * DESCRIPTORS. Fill a descriptor with zeros first, as merbit_plan_defaults and its like do: zero
- * means the default, and later versions may add fields. There are three exceptions. merbit_solver_create needs a descriptor with `method` set,
- * because no method suits every matrix. MERBIT_SEMIRING_CUSTOM needs plan_desc.operators.
- * MERBIT_PRECONDITIONER_CALLBACK needs solver_desc.apply.
+ * means the default, and later versions may add fields. There are three exceptions.
+ * merbit_solver_create needs a descriptor with `method` set, because no method suits every matrix.
+ * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
+ * solver_desc.apply.
  *
  * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
  * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
@@ -537,12 +542,11 @@
  * thread to one processor, except the calling thread: that one is thread 0, and should run on the
  * first processor.
  *
- * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC, or the kernels of
- * merbit_cache_import, are there, else the CPU;
- * merbit_context_info.reason then says why. MERBIT_SIDE_CUDA fails with that reason instead. A plan
- * under AUTO may still fall back to the CPU when it is made, if its matrix, vectors and scalars are
- * said to be in host memory. After that it never changes sides. merbit_plan_describe names the
- * side.
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC (or the kernels of
+ * merbit_cache_import) are there, else the CPU; merbit_context_info.reason then says why.
+ * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
+ * when it is made, if its matrix, vectors and scalars are said to be in host memory. After that it
+ * never changes sides. merbit_plan_describe names the side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with
@@ -1174,8 +1178,8 @@ MERBIT_API merbit_pagerank_desc merbit_pagerank_defaults(void);
 MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
 MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
 
-/* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond the
- * largest number they are those of an infinity. A NaN stays one. */
+/* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
+ * the largest number they are those of an infinity. A NaN stays one. */
 MERBIT_API uint16_t merbit_f16_from_f32(float value);
 MERBIT_API uint16_t merbit_bf16_from_f32(float value);
 /* Return the value of the 16 bits of an F16 or BF16 number, which F32 holds exactly. */
@@ -1213,11 +1217,11 @@ MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char
  * computes on the GPU, if that has the same compute capability, with the kernels of the cache. A
  * plan that needs another kernel fails with MERBIT_NO_COMPILER, or falls back to the CPU.
  *
- * Import only what you exported: its kernels run as merbit's own. The file must be yours, and nobody
- * else may write to it. `error` is as in merbit_context_create. Fails with MERBIT_INVALID_FILE if a
- * byte is not as it was written, MERBIT_NOT_SUPPORTED if another version of merbit wrote it or there
- * is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and MERBIT_IO_ERROR. A file that is
- * refused changes nothing. */
+ * Import only what you exported: its kernels run as merbit's own. The file must be yours, and
+ * nobody else may write to it. `error` is as in merbit_context_create. Fails with
+ * MERBIT_INVALID_FILE if a byte is not as it was written, MERBIT_NOT_SUPPORTED if another version
+ * of merbit wrote it or there is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and
+ * MERBIT_IO_ERROR. A file that is refused changes nothing. */
 MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, const char *path,
                                              merbit_error *error);
 
@@ -1295,8 +1299,8 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * triangle, lower or upper. Both triangles are made from it, Hermitian ones with conjugates, unless
  * read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in F32)
  * become the nearest number, and the log says so. Packed files, for example by gzip, are refused: a
- * callback can unpack them. MERBIT_INVALID_FILE names the line and the text at fault. The format: Boisvert, Pozo, Remington,
- * NISTIR 5935. */
+ * callback can unpack them. MERBIT_INVALID_FILE names the line and the text at fault. The format:
+ * Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -14381,8 +14385,8 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
     const size_t length = strlen(packers[i].magic);
     if (size >= length && memcmp(data, packers[i].magic, length) == 0) {
       return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
-          "the input is packed with %s; unpack it first (%s), or give "
-          "merbit_matrix_read_stream a callback that unpacks it: docs/guide.md, \"Read a gzip file\"",
+          "the input is packed with %s; unpack it first (%s), or read it by "
+          "merbit_matrix_read_stream with a callback that unpacks it, as in " "docs/guide.md",
           packers[i].name, packers[i].remedy);
     }
   }

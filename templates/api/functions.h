@@ -21,8 +21,8 @@ MERBIT_API merbit_pagerank_desc merbit_pagerank_defaults(void);
 MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
 MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
 
-/* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond the
- * largest number they are those of an infinity. A NaN stays one. */
+/* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
+ * the largest number they are those of an infinity. A NaN stays one. */
 MERBIT_API uint16_t merbit_f16_from_f32(float value);
 MERBIT_API uint16_t merbit_bf16_from_f32(float value);
 /* Return the value of the 16 bits of an F16 or BF16 number, which F32 holds exactly. */
@@ -60,11 +60,11 @@ MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char
  * computes on the GPU, if that has the same compute capability, with the kernels of the cache. A
  * plan that needs another kernel fails with MERBIT_NO_COMPILER, or falls back to the CPU.
  *
- * Import only what you exported: its kernels run as merbit's own. The file must be yours, and nobody
- * else may write to it. `error` is as in merbit_context_create. Fails with MERBIT_INVALID_FILE if a
- * byte is not as it was written, MERBIT_NOT_SUPPORTED if another version of merbit wrote it or there
- * is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and MERBIT_IO_ERROR. A file that is
- * refused changes nothing. */
+ * Import only what you exported: its kernels run as merbit's own. The file must be yours, and
+ * nobody else may write to it. `error` is as in merbit_context_create. Fails with
+ * MERBIT_INVALID_FILE if a byte is not as it was written, MERBIT_NOT_SUPPORTED if another version
+ * of merbit wrote it or there is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and
+ * MERBIT_IO_ERROR. A file that is refused changes nothing. */
 MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, const char *path,
                                              merbit_error *error);
 
@@ -142,8 +142,8 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * triangle, lower or upper. Both triangles are made from it, Hermitian ones with conjugates, unless
  * read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in F32)
  * become the nearest number, and the log says so. Packed files, for example by gzip, are refused: a
- * callback can unpack them. MERBIT_INVALID_FILE names the line and the text at fault. The format: Boisvert, Pozo, Remington,
- * NISTIR 5935. */
+ * callback can unpack them. MERBIT_INVALID_FILE names the line and the text at fault. The format:
+ * Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);

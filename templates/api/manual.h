@@ -22,7 +22,10 @@
  *     open a GPU or the CPU            merbit_context_create, _get_info, _destroy
  *     kernels for where NVRTC is not   merbit_cache_export, merbit_cache_import
  *     say why a call failed            merbit_last_error, merbit_status_name, merbit_status_text
- *     descriptors of all defaults      merbit_plan_defaults, and so for the others
+ *     descriptors of all defaults      merbit_context_defaults, merbit_read_defaults,
+ *                                      merbit_bsr_defaults, merbit_plan_defaults,
+ *                                      merbit_solver_defaults, merbit_eigen_defaults,
+ *                                      merbit_pagerank_defaults
  *     keep vectors on the GPU          merbit_buffer_create, _upload, _download, _pointer, _destroy
  *     describe your own arrays         merbit_csr, merbit_coo, merbit_bsr; else merbit_view
  *     check them                       merbit_view_check
@@ -40,9 +43,10 @@
  *     change the values                merbit_plan_update_values
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
- *     solve A x = b                    merbit_solver_create, _solve, _multiply, _update_values,
- *                                      _destroy; merbit_stop_name
- *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16; bf16 too
+ *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
+ *                                      merbit_solver_update_values; merbit_stop_name
+ *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
+ *                                      merbit_bf16_from_f32, merbit_f32_from_bf16
  *     eigenvalues and eigenvectors     merbit_eigen
  *     PageRank                         merbit_pagerank
  *     the version                      merbit_version
@@ -464,9 +468,10 @@
  * unless MERBIT_LOG is set, and never exits.
  *
  * DESCRIPTORS. Fill a descriptor with zeros first, as merbit_plan_defaults and its like do: zero
- * means the default, and later versions may add fields. There are three exceptions. merbit_solver_create needs a descriptor with `method` set,
- * because no method suits every matrix. MERBIT_SEMIRING_CUSTOM needs plan_desc.operators.
- * MERBIT_PRECONDITIONER_CALLBACK needs solver_desc.apply.
+ * means the default, and later versions may add fields. There are three exceptions.
+ * merbit_solver_create needs a descriptor with `method` set, because no method suits every matrix.
+ * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
+ * solver_desc.apply.
  *
  * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
  * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
@@ -516,12 +521,11 @@
  * thread to one processor, except the calling thread: that one is thread 0, and should run on the
  * first processor.
  *
- * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC, or the kernels of
- * merbit_cache_import, are there, else the CPU;
- * merbit_context_info.reason then says why. MERBIT_SIDE_CUDA fails with that reason instead. A plan
- * under AUTO may still fall back to the CPU when it is made, if its matrix, vectors and scalars are
- * said to be in host memory. After that it never changes sides. merbit_plan_describe names the
- * side.
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC (or the kernels of
+ * merbit_cache_import) are there, else the CPU; merbit_context_info.reason then says why.
+ * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
+ * when it is made, if its matrix, vectors and scalars are said to be in host memory. After that it
+ * never changes sides. merbit_plan_describe names the side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with
