@@ -167,7 +167,7 @@ def test_epilogue(sparse, random):
     numpy.testing.assert_allclose(sums.get(), [expected @ expected, (S @ x.get()).sum()], rtol=1e-12)
 
 
-def test_cubins(tmp_path):
+def test_cubins(sparse, random, tmp_path):
     S, x = sparse(30, 24), random.random(24)
     first = merbit.Context("cuda", cache_dir=str(tmp_path / "first"))
     (merbit.csr(S, context=first) @ cupy.asarray(x)).get()
