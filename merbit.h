@@ -41,9 +41,14 @@
  * stands for merbit_context_get_info.
  *
  *     open a GPU or the CPU            merbit_context_create, _get_info, _destroy
+ *     kernels for where NVRTC is not   merbit_cache_export, merbit_cache_import
  *     say why a call failed            merbit_last_error, merbit_status_name, merbit_status_text
+ *     descriptors of all defaults      merbit_context_defaults, merbit_read_defaults,
+ *                                      merbit_bsr_defaults, merbit_plan_defaults,
+ *                                      merbit_solver_defaults, merbit_eigen_defaults,
+ *                                      merbit_pagerank_defaults
  *     keep vectors on the GPU          merbit_buffer_create, _upload, _download, _pointer, _destroy
- *     describe your own arrays         merbit_csr, merbit_bsr; merbit_view for all other forms
+ *     describe your own arrays         merbit_csr, merbit_coo, merbit_bsr; else merbit_view
  *     check them                       merbit_view_check
  *     copy, sort, add up duplicates    merbit_matrix_create
  *     transpose; make blocks           merbit_matrix_transpose; merbit_matrix_create_bsr
@@ -59,7 +64,10 @@
  *     change the values                merbit_plan_update_values
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
- *     solve A x = b                    merbit_solver_create, _solve, _update_values, _destroy
+ *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
+ *                                      merbit_solver_update_values; merbit_stop_name
+ *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
+ *                                      merbit_bf16_from_f32, merbit_f32_from_bf16
  *     eigenvalues and eigenvectors     merbit_eigen
  *     PageRank                         merbit_pagerank
  *     the version                      merbit_version
@@ -70,10 +78,9 @@
  *     int row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
  *     double values[] = {1, 2, 3, 4, 5}, x[] = {1, 1, 1}, y[3];
  *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context;
  *     merbit_plan *plan;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
  *       if (merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
@@ -143,11 +150,10 @@
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
  *     double values[] = {4, -1, -1, 4, -1, -1, 4}, b[] = {3, 2, 3}, x[3];
  *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
- *     merbit_solver_desc desc;
+ *     merbit_solver_desc desc = merbit_solver_defaults();
  *     merbit_solver_result result;
  *     merbit_context *context = NULL;
  *     merbit_solver *solver = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.method = MERBIT_SOLVER_CG;
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
@@ -169,12 +175,11 @@
  *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // block rows, block columns
  *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
  *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_bsr_desc shape = {4, 2, MERBIT_BLOCK_COLUMN_MAJOR};
  *     merbit_context *context = NULL;
  *     merbit_matrix *larger = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
  *         merbit_matrix_create_bsr(context, &A, &shape, &larger) == MERBIT_OK) {
@@ -200,11 +205,10 @@
  *     int row_ptr[] = {0, 2, 4, 6, 8}, col_ind[] = {0, 2, 1, 3, 0, 2, 1, 3};
  *     double values[] = {4, 1, 4, 1, 1, 4, 1, 4}, x[] = {1, 2, 3, 4}, y[4], px[4], py[4];
  *     merbit_view A = merbit_csr(4, 4, 8, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
  *     int i;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.reordering = MERBIT_REORDERING_RCM;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -229,10 +233,9 @@
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
  *     double values[] = {1, 2, 3}, x[] = {1, 10}, y[3];
  *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_T;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -256,9 +259,8 @@
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
  *     double values[] = {2, -1, -1, 2, -1, -1, 2}, largest[2], vectors[6];
  *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
- *     merbit_eigen_desc desc;
+ *     merbit_eigen_desc desc = merbit_eigen_defaults();
  *     merbit_context *context = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.method = MERBIT_EIGEN_LANCZOS;
  *     desc.which = MERBIT_EIGEN_LARGEST;
  *     desc.count = 2;
@@ -275,10 +277,9 @@
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
  *     double values[] = {1, 2, 3}, x[] = {1, 2, 10, 20, 100, 200}, y[4]; // two vectors of 3
  *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.vectors = 2;
  *     desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
@@ -297,10 +298,9 @@
  *     int row_ptr[] = {0, 1, 3, 5}, col_ind[] = {0, 0, 1, 1, 2}; // the lower triangle
  *     double values[] = {4, -1, 4, -1, 4}, x[] = {1, 2, 3}, y[3];
  *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     A.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -340,10 +340,9 @@
  *     double values[] = {0, 1, 2, -3}, x[] = {1, 0, 0, 1}; // i and 2 - 3i; 1 and i
  *     double alpha[] = {0, 2}, y[4];                       // 2i
  *     merbit_view A = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_H;
  *     A.value_type = MERBIT_C128;
@@ -362,10 +361,9 @@
  *     int row_ptr[] = {0, 2, 3, 3}, col_ind[] = {1, 2, 2}; // roads from 0 to 1 and 2, from 1 to 2
  *     double lengths[] = {4, 9, 3}, zero = 0, d[] = {0, 1e300, 1e300}, e[] = {0, 1e300, 1e300};
  *     merbit_view A = merbit_csr(3, 3, 3, row_ptr, col_ind, lengths);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_T;
  *     desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
@@ -432,12 +430,11 @@
  *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41};
  *     double r[2], norm[2]; // r = b - A x and its ||r||^2
  *     merbit_view A = merbit_csr(2, 2, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_epilogue epilogue;
  *     const void *vectors[1];
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     memset(&epilogue, 0, sizeof epilogue);
  *     epilogue.result = "v0 - ax";
  *     epilogue.sums[0] = "y * y";
@@ -491,11 +488,11 @@
  * such a call belongs to an earlier failure. Destroying NULL does nothing. merbit prints nothing
  * unless MERBIT_LOG is set, and never exits.
  *
- * DESCRIPTORS. Fill a descriptor with zeros first: zero means the default, and later versions may
- * add fields. The examples use memset, which needs string.h; = {0} does the same in C, and = {} in
- * C++. There are three exceptions. merbit_solver_create needs a descriptor with `method` set,
- * because no method suits every matrix. MERBIT_SEMIRING_CUSTOM needs plan_desc.operators.
- * MERBIT_PRECONDITIONER_CALLBACK needs solver_desc.apply.
+ * DESCRIPTORS. Fill a descriptor with zeros first, as merbit_plan_defaults and its like do: zero
+ * means the default, and later versions may add fields. There are three exceptions.
+ * merbit_solver_create needs a descriptor with `method` set, because no method suits every matrix.
+ * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
+ * solver_desc.apply.
  *
  * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
  * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
@@ -545,11 +542,11 @@
  * thread to one processor, except the calling thread: that one is thread 0, and should run on the
  * first processor.
  *
- * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC are there, else the CPU;
- * merbit_context_info.reason then says why. MERBIT_SIDE_CUDA fails with that reason instead. A plan
- * under AUTO may still fall back to the CPU when it is made, if its matrix, vectors and scalars are
- * said to be in host memory. After that it never changes sides. merbit_plan_describe names the
- * side.
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC (or the kernels of
+ * merbit_cache_import) are there, else the CPU; merbit_context_info.reason then says why.
+ * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
+ * when it is made, if its matrix, vectors and scalars are said to be in host memory. After that it
+ * never changes sides. merbit_plan_describe names the side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with
@@ -662,7 +659,8 @@ typedef enum merbit_memory {
 
 /* The side that computes. */
 typedef enum merbit_side {
-  MERBIT_SIDE_AUTO = 0, /* the GPU if driver, device and NVRTC are there, else the CPU */
+  MERBIT_SIDE_AUTO = 0, /* the GPU if driver, device and NVRTC or imported kernels are there, else
+                           the CPU */
   MERBIT_SIDE_CPU = 1,
   MERBIT_SIDE_CUDA = 2  /* the GPU; the call fails with the reason if that is impossible */
 } merbit_side;
@@ -851,7 +849,8 @@ typedef struct merbit_context_info {
   merbit_side side;           /* MERBIT_SIDE_CPU or MERBIT_SIDE_CUDA */
   char device[128];           /* the GPU's name, or "CPU" */
   char reason[384];           /* why AUTO took the CPU; else empty */
-  char nvrtc[256];            /* path of the libnvrtc in use; else empty */
+  char nvrtc[256];            /* path of the libnvrtc in use; else empty, as with an imported
+                                 cache (merbit_cache_import) */
   char cache_dir[512];        /* directory of the disk cache; empty: there is none */
   char cache_off_reason[256]; /* why there is no disk cache; else empty */
   int threads;                /* number of CPU threads */
@@ -1081,6 +1080,8 @@ typedef struct merbit_solver_desc {
                                      whenever the host checks convergence, about ten times a
                                      second */
   void *progress_user;         /* passed to `progress` */
+  void *stream;                /* CUDA: a CUstream of yours on which solves run, after the work that
+                                  it has. It must outlive the solver. NULL: a stream of its own */
 } merbit_solver_desc;
 
 /* How a call of merbit_solver_solve went. */
@@ -1163,6 +1164,27 @@ MERBIT_API const char *merbit_version(void);
 MERBIT_API const char *merbit_status_name(merbit_status status);
 /* Returns one line that explains a status, in static storage; never NULL. */
 MERBIT_API const char *merbit_status_text(merbit_status status);
+/* Returns the name of a stop, for example "MERBIT_STOP_CONVERGED", in static storage; never NULL. A
+ * number that is no stop gives "MERBIT_UNKNOWN_STOP". */
+MERBIT_API const char *merbit_stop_name(merbit_stop stop);
+
+/* Return a descriptor of which every field is zero, the default, to set single fields in. They
+ * compile without a warning in C and in C++: merbit_plan_desc desc = merbit_plan_defaults(); */
+MERBIT_API merbit_context_desc merbit_context_defaults(void);
+MERBIT_API merbit_bsr_desc merbit_bsr_defaults(void);
+MERBIT_API merbit_read_desc merbit_read_defaults(void);
+MERBIT_API merbit_plan_desc merbit_plan_defaults(void);
+MERBIT_API merbit_pagerank_desc merbit_pagerank_defaults(void);
+MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
+MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
+
+/* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
+ * the largest number they are those of an infinity. A NaN stays one. */
+MERBIT_API uint16_t merbit_f16_from_f32(float value);
+MERBIT_API uint16_t merbit_bf16_from_f32(float value);
+/* Return the value of the 16 bits of an F16 or BF16 number, which F32 holds exactly. */
+MERBIT_API float merbit_f32_from_f16(uint16_t bits);
+MERBIT_API float merbit_f32_from_bf16(uint16_t bits);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
@@ -1184,6 +1206,24 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
  * if the thread has had no failure, or if 64 other threads have failed since. `message` may be
  * NULL; it receives at most `size` bytes and is always terminated. MERBIT_MESSAGE_SIZE suffices. */
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
+
+/* Writes to the file `path`, which is replaced, what the disk cache holds for this version of
+ * merbit: kernels, profiles of GPUs, and what AUTO measured. Only you may read the file. Fails with
+ * MERBIT_NO_DEVICE on the CPU, MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT
+ * if the cache is empty, and MERBIT_IO_ERROR. */
+MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path);
+/* Puts such a file into the disk cache of contexts with the descriptor `desc`; NULL means all
+ * defaults. It needs no GPU and no NVRTC. A context that is created later and finds no NVRTC then
+ * computes on the GPU, if that has the same compute capability, with the kernels of the cache. A
+ * plan that needs another kernel fails with MERBIT_NO_COMPILER, or falls back to the CPU.
+ *
+ * Import only what you exported: its kernels run as merbit's own. The file must be yours, and
+ * nobody else may write to it. `error` is as in merbit_context_create. Fails with
+ * MERBIT_INVALID_FILE if a byte is not as it was written, MERBIT_NOT_SUPPORTED if another version
+ * of merbit wrote it or there is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and
+ * MERBIT_IO_ERROR. A file that is refused changes nothing. */
+MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, const char *path,
+                                             merbit_error *error);
 
 /* ---- Buffers: arrays where the context computes, without CUDA headers ----------------------- */
 
@@ -1210,6 +1250,10 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer);
  * row_ptr[rows + 1], col_ind[nnz], values[nnz]; `values` may be NULL, a pattern of ones. Nothing is
  * read or copied. For other types, bases or memory set the fields of the view. */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
+                                  const void *col_ind, const void *values);
+/* Returns a view of COO arrays of the same kind, which are triplets in any order: row_ind[nnz],
+ * col_ind[nnz], values[nnz]. */
+MERBIT_API merbit_view merbit_coo(int64_t rows, int64_t cols, int64_t nnz, const void *row_ind,
                                   const void *col_ind, const void *values);
 /* Returns a view of BSR arrays of the same kind: row_ptr[block rows + 1], col_ind[blocks], and
  * blocks * block_rows * block_cols values, each block row by row. `rows` and `cols` count scalars,
@@ -1254,9 +1298,9 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * defaults. Duplicates are added up in the order of the file. A file with a symmetry must hold one
  * triangle, lower or upper. Both triangles are made from it, Hermitian ones with conjugates, unless
  * read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in F32)
- * become the nearest number, and the log says so. Packed files, for example by gzip, are refused.
- * MERBIT_INVALID_FILE names the line and the text at fault. The format: Boisvert, Pozo, Remington,
- * NISTIR 5935. */
+ * become the nearest number, and the log says so. Packed files, for example by gzip, are refused: a
+ * callback can unpack them. MERBIT_INVALID_FILE names the line and the text at fault. The format:
+ * Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -1427,6 +1471,10 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
  * it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
+/* Computes y = A x with the solver's own plan, for example a residual, so that A needs no second
+ * plan. x and y are as b and x of merbit_solver_solve, in the caller's order, and must not overlap.
+ * The call is complete on return. */
+MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
 
@@ -1643,6 +1691,7 @@ typedef struct mbi_nvrtc {
   void *library;
   char path[256];
   int version;
+  int architecture;
   int (*get_version)(int *major, int *minor);
   const char * (*get_error_string)(int result);
   int (*get_num_archs)(int *count);
@@ -1901,6 +1950,17 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
   }
   return error.status;
 }
+
+/* ==== >>api/defaults.c  descriptors of all defaults ======================================= */
+#define MBI_DEFAULTS(noun) \
+  MERBIT_API merbit_##noun##_desc merbit_##noun##_defaults(void) { \
+    merbit_##noun##_desc desc; \
+    memset(&desc, 0, sizeof desc); \
+    return desc; \
+  }
+
+MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
+MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(eigen)
 
 /* ==== >>core/memory.c  allocator hooks, sizes ============================================= */
 static void *mbi_default_allocate(void *user, size_t bytes) {
@@ -2879,6 +2939,11 @@ typedef struct mbi_cache_head {
   mbi_hash checksum;
 } mbi_cache_head;
 
+typedef struct mbi_pack_head {
+  char magic[8];
+  mbi_hash checksum;
+} mbi_pack_head;
+
 #ifndef MBI_LOADED_IDLE
 #define MBI_LOADED_IDLE 32
 #endif
@@ -3192,6 +3257,9 @@ static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
 static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
   int list[256];
   int count = 0, best = 0, i;
+  if (nvrtc->get_num_archs == NULL) {
+    return nvrtc->architecture;
+  }
   if (nvrtc->get_num_archs(&count) != 0 || count < 0 ||
       (size_t)count > sizeof list / sizeof list[0] || nvrtc->get_archs(list) != 0) {
     return 0;
@@ -3454,6 +3522,481 @@ static int mbi_profile_plausible(const double *figures, const merbit_device_prof
   return 1;
 }
 
+/* ==== >>jit/cache.c  cubins on disk ======================================================= */
+#define MBI_CACHE_MAGIC "merbit\r\n"
+#define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
+
+static void mbi_cache_count(merbit_context *context, int64_t *counter) {
+  mbi_mutex_lock(&context->lock);
+  ++*counter;
+  mbi_mutex_unlock(&context->lock);
+}
+
+static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
+    int error) {
+  mbi_cache_count(context, &context->cache.errors);
+  mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
+}
+
+static void mbi_cache_off(merbit_context *context, const char *reason) {
+  context->cache.directory[0] = '\0';
+  (void)snprintf(context->cache.off_reason, sizeof context->cache.off_reason, "%s", reason);
+  mbi_log(context, "no cubin cache: %s", reason);
+}
+
+static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
+    char *buffer, size_t size) {
+  const char *explicit_path = desc->cache_dir;
+  const char *base;
+  const char *below = "/merbit";
+  if (explicit_path == NULL) {
+    explicit_path = mbi_environment("MERBIT_CACHE_DIR");
+  }
+  if (explicit_path != NULL && explicit_path[0] == '\0') {
+    mbi_cache_off(context, "context_desc.cache_dir is empty");
+    return NULL;
+  }
+  base = explicit_path != NULL ? explicit_path : mbi_environment("XDG_CACHE_HOME");
+  if (explicit_path == NULL && (base == NULL || base[0] != '/')) {
+    base = mbi_environment("HOME");
+    below = "/.cache/merbit";
+    if (base == NULL || base[0] != '/') {
+      mbi_cache_off(context,
+          "neither MERBIT_CACHE_DIR nor an absolute XDG_CACHE_HOME or HOME is set");
+      return NULL;
+    }
+  }
+  if ((size_t)snprintf(buffer, size, "%s%s", base, explicit_path != NULL ? "" : below) >=
+      size) {
+    mbi_cache_off(context, "the directory's path is too long");
+    return NULL;
+  }
+  return buffer;
+}
+
+static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
+  mbi_cache *cache = &context->cache;
+  char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
+  char number[32] = "";
+  const char *fault;
+  int error;
+  cache->max_bytes = desc->cache_max_bytes > 0 ? desc->cache_max_bytes : MBI_CACHE_MAX_BYTES;
+  cache->off_reason[0] = '\0';
+  if (mbi_cache_wish(context, desc, wish, sizeof wish) == NULL) {
+    return;
+  }
+  error = mbi_path_absolute(wish, path, sizeof path);
+  fault = error == 0 ? mbi_directory_distrust(path, 1, &error) : "has no usable absolute path";
+  if (fault == NULL) {
+    error = mbi_directory_resolve(path, cache->directory, sizeof cache->directory);
+    fault = error == 0 ? NULL : "cannot be resolved";
+  }
+  if (fault != NULL) {
+    if (error != 0) {
+      (void)snprintf(number, sizeof number, ": error %d", error);
+    }
+    (void)snprintf(reason, sizeof reason, "%.180s %s%s", path, fault, number);
+    mbi_cache_off(context, reason);
+    return;
+  }
+  mbi_log(context, "cubin cache: %s", cache->directory);
+}
+
+static int mbi_cache_safe(merbit_context *context) {
+  char path[MBI_PATH_SIZE];
+  const char *fault;
+  int error;
+  (void)snprintf(path, sizeof path, "%s", context->cache.directory);
+  fault = mbi_directory_distrust(path, 0, &error);
+  if (fault != NULL) {
+    mbi_cache_count(context, &context->cache.errors);
+    mbi_log(context, "cubin cache: %s %s: error %d", path, fault, error);
+  }
+  return fault == NULL;
+}
+
+static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
+  char text[MBI_HASH_TEXT];
+  mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
+  (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
+}
+
+static void mbi_cache_path(const merbit_context *context, const char *key,
+    size_t key_size, char *path, size_t size) {
+  char name[64];
+  mbi_cache_name(key, key_size, name, sizeof name);
+  (void)snprintf(path, size, "%s/%s", context->cache.directory, name);
+}
+
+static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
+    size_t size) {
+  mbi_cache_head head;
+  memset(&head, 0, sizeof head);
+  memcpy(head.magic, MBI_CACHE_MAGIC, sizeof head.magic);
+  head.format = MBI_CACHE_FORMAT;
+  head.key_size = key_size;
+  head.image_size = size;
+  head.checksum = mbi_hash_add(mbi_hash_start(), &head, offsetof(mbi_cache_head, checksum));
+  head.checksum = mbi_hash_add(head.checksum, key, key_size);
+  head.checksum = mbi_hash_add(head.checksum, image, size);
+  return head;
+}
+
+static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
+  const size_t image_at = sizeof(mbi_cache_head) + key_size;
+  mbi_cache_head head;
+  if (size <= image_at || memcmp(entry + sizeof head, key, key_size) != 0) {
+    return 0;
+  }
+  head = mbi_cache_seal(key, key_size, entry + image_at, size - image_at);
+  return memcmp(entry, &head, sizeof head) == 0;
+}
+
+static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
+  char path[MBI_PATH_SIZE];
+  int error;
+  if (context->cache.directory[0] == '\0') {
+    return;
+  }
+  mbi_cache_path(context, key, key_size, path, sizeof path);
+  error = mbi_file_remove(path);
+  if (error != 0) {
+    mbi_cache_error(context, "remove", path, error);
+  }
+}
+
+static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
+    void **image, size_t *size) {
+  const size_t image_at = sizeof(mbi_cache_head) + key_size;
+  char path[MBI_PATH_SIZE];
+  int error;
+  *image = NULL;
+  *size = 0;
+  if (context->cache.directory[0] == '\0') {
+    return 0;
+  }
+  if (!mbi_cache_safe(context)) {
+    mbi_cache_count(context, &context->cache.misses);
+    return 0;
+  }
+  mbi_cache_path(context, key, key_size, path, sizeof path);
+  error = mbi_private_read(context, path, MBI_CACHE_LARGEST, image, size);
+  if (error == 0 && mbi_cache_valid((const char *)*image, *size, key, key_size)) {
+    *size -= image_at;
+    memmove(*image, (const char *)*image + image_at, *size);
+    mbi_cache_count(context, &context->cache.hits);
+    return 1;
+  }
+  mbi_release(context, *image);
+  *image = NULL;
+  *size = 0;
+  mbi_cache_count(context, &context->cache.misses);
+  if (error != 0 && error != ENOENT) {
+    mbi_cache_error(context, "read", path, error);
+  } else if (error == 0) {
+    mbi_cache_error(context, "trust the contents of", path, EINVAL);
+  }
+  if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
+    mbi_cache_drop(context, key, key_size);
+  }
+  return 0;
+}
+
+static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
+    const void *image, size_t size) {
+  const mbi_cache *cache = &context->cache;
+  mbi_cache_head head;
+  mbi_piece pieces[3];
+  char name[64];
+  int error;
+  if (cache->directory[0] == '\0' || size == 0 ||
+      (uint64_t)size + key_size + sizeof head > (uint64_t)cache->max_bytes ||
+      (uint64_t)size + key_size + sizeof head > MBI_CACHE_LARGEST || !mbi_cache_safe(context)) {
+    return;
+  }
+  head = mbi_cache_seal(key, key_size, image, size);
+  pieces[0].data = &head;
+  pieces[0].size = sizeof head;
+  pieces[1].data = key;
+  pieces[1].size = key_size;
+  pieces[2].data = image;
+  pieces[2].size = size;
+  mbi_cache_name(key, key_size, name, sizeof name);
+  error = mbi_private_write(cache->directory, name, pieces, 3);
+  if (error != 0) {
+    mbi_cache_error(context, "write", name, error);
+  }
+  error = mbi_directory_trim(context, cache->directory, MBI_CACHE_SUFFIX, cache->max_bytes);
+  if (error != 0) {
+    mbi_cache_error(context, "tidy", cache->directory, error);
+  }
+}
+
+/* ==== >>jit/cache_pack.c  cubins of the cache in one file, for machines without NVRTC ===== */
+#define MBI_PACK_MAGIC "merbpk1\n"
+
+typedef struct mbi_pack {
+  merbit_context *context;
+  char *data;
+  size_t size, room;
+  merbit_status status;
+} mbi_pack;
+
+static mbi_pack_head mbi_pack_seal(const char *data, size_t size) {
+  mbi_pack_head head;
+  memcpy(head.magic, MBI_PACK_MAGIC, sizeof head.magic);
+  head.checksum = mbi_hash_add(mbi_hash_start(), data + sizeof head, size - sizeof head);
+  return head;
+}
+
+static size_t mbi_pack_entry(const char *data, size_t size) {
+  mbi_cache_head head;
+  if (size < sizeof head) {
+    return 0;
+  }
+  memcpy(&head, data, sizeof head);
+  size -= sizeof head;
+  if (head.key_size > size || head.image_size > size - head.key_size) {
+    return 0;
+  }
+  size = sizeof head + (size_t)(head.key_size + head.image_size);
+  return mbi_cache_valid(data, size, data + sizeof head, (size_t)head.key_size) ? size : 0;
+}
+
+static int mbi_pack_own(const char *entry) {
+  const size_t length = sizeof(MBI_KERNEL_HASH) - 1;
+  mbi_cache_head head;
+  size_t i;
+  memcpy(&head, entry, sizeof head);
+  for (i = 0; i + length <= head.key_size; i++) {
+    if (memcmp(entry + sizeof head + i, MBI_KERNEL_HASH, length) == 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static void mbi_pack_note(const merbit_context *context, char *key, size_t size) {
+  (void)snprintf(key, size, "compiler %d %s %s %d", MBI_CACHE_FORMAT, MERBIT_VERSION_STRING,
+      MBI_KERNEL_HASH, context->device.compute_capability);
+}
+
+static int mbi_pack_take_compiler(merbit_context *context) {
+  mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  int note[2] = {0, 0};
+  char key[192];
+  void *image;
+  size_t size;
+  mbi_pack_note(context, key, sizeof key);
+  if (mbi_cache_load(context, key, strlen(key), &image, &size)) {
+    memcpy(note, image, size < sizeof note ? size : sizeof note);
+    mbi_release(context, image);
+    mbi_log(context, "no NVRTC: kernels come from an imported cache");
+  }
+  nvrtc->version = note[0];
+  nvrtc->architecture = note[1];
+  return nvrtc->architecture > 0;
+}
+
+static merbit_status mbi_pack_directory(merbit_context *context) {
+  return context->cache.directory[0] != '\0' ? MERBIT_OK
+      : mbi_fail(context, MERBIT_NOT_SUPPORTED, "there is no cubin cache: %s",
+      context->cache.off_reason);
+}
+
+static int mbi_pack_append(mbi_pack *pack, const void *data, size_t size) {
+  if (pack->size + size > pack->room) {
+    void *grown = NULL;
+    pack->room = 2 * (pack->size + size);
+    pack->status =
+        mbi_allocate_array(pack->context, (int64_t)pack->room, 1, "a file of cubins", &grown);
+    if (pack->status != MERBIT_OK) {
+      return 0;
+    }
+    if (pack->size > 0) {
+      memcpy(grown, pack->data, pack->size);
+    }
+    mbi_release(pack->context, pack->data);
+    pack->data = (char *)grown;
+  }
+  memcpy(pack->data + pack->size, data, size);
+  pack->size += size;
+  return 1;
+}
+
+static int mbi_pack_collect(void *user, const char *path) {
+  mbi_pack *pack = (mbi_pack *)user;
+  merbit_context *context = pack->context;
+  void *entry = NULL;
+  size_t size = 0;
+  int stop = 0;
+  if (mbi_private_read(context, path, MBI_CACHE_LARGEST, &entry, &size) == ENOMEM) {
+    pack->status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory to read %.300s", path);
+    return 1;
+  }
+  if (size > 0 && mbi_pack_entry((const char *)entry, size) == size &&
+      mbi_pack_own((const char *)entry)) {
+    stop = !mbi_pack_append(pack, entry, size);
+  }
+  mbi_release(context, entry);
+  return stop;
+}
+
+static merbit_status mbi_pack_fill(mbi_pack *pack) {
+  merbit_context *context = pack->context;
+  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  char pattern[2 * MBI_PATH_SIZE], key[192];
+  mbi_pack_head head;
+  mbi_cache_head sealed;
+  size_t length;
+  int note[2];
+  note[0] = nvrtc->version;
+  note[1] = mbi_nvrtc_architecture(nvrtc, context->device.compute_capability);
+  mbi_pack_note(context, key, sizeof key);
+  sealed = mbi_cache_seal(key, strlen(key), note, sizeof note);
+  length = mbi_pattern_of(context->cache.directory, pattern, MBI_PATH_SIZE);
+  (void)snprintf(pattern + length, sizeof pattern - length, "/*" MBI_CACHE_SUFFIX);
+  memset(&head, 0, sizeof head);
+  if (mbi_pack_append(pack, &head, sizeof head)) {
+    (void)mbi_files_matching(pattern, mbi_pack_collect, pack);
+  }
+  MBI_TRY(pack->status);
+  if (pack->size == sizeof head) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+        "the cubin cache %.300s is empty; make the plans that the other machine "
+        "will make, then export", context->cache.directory);
+  }
+  if (!mbi_pack_append(pack, &sealed, sizeof sealed) ||
+      !mbi_pack_append(pack, key, strlen(key)) || !mbi_pack_append(pack, note, sizeof note)) {
+    return pack->status;
+  }
+  head = mbi_pack_seal(pack->data, pack->size);
+  memcpy(pack->data, &head, sizeof head);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_pack_write(const mbi_pack *pack, const char *path) {
+  const char *slash = strrchr(path, '/');
+  const int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
+  char directory[MBI_PATH_SIZE];
+  mbi_piece piece;
+  int error = ENAMETOOLONG;
+  piece.data = pack->data;
+  piece.size = pack->size;
+  if ((size_t)snprintf(directory, sizeof directory, "%.*s.", folder, path) < sizeof directory) {
+    error = mbi_private_write(directory, path + folder, &piece, 1);
+  }
+  return error == 0 ? MERBIT_OK
+      : mbi_fail(pack->context, MERBIT_IO_ERROR, "cannot write %.300s: %s", path,
+      strerror(error));
+}
+
+MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path) {
+  mbi_pack pack;
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (path == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_export: `path` is NULL");
+  }
+  if (context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+        "the context computes on the CPU and has no cubins to export");
+  }
+  MBI_TRY(mbi_pack_directory(context));
+  memset(&pack, 0, sizeof pack);
+  pack.context = context;
+  pack.status = mbi_pack_fill(&pack);
+  if (pack.status == MERBIT_OK) {
+    pack.status = mbi_pack_write(&pack, path);
+  }
+  mbi_release(context, pack.data);
+  return pack.status;
+}
+
+static merbit_status mbi_pack_check(merbit_context *context, const char *path, const char *data,
+    size_t size) {
+  mbi_pack_head head;
+  size_t at = sizeof head, bytes;
+  if (size < sizeof head || memcmp(data, MBI_PACK_MAGIC, sizeof head.magic) != 0) {
+    return mbi_fail(context, MERBIT_INVALID_FILE, "%.300s is no file of merbit_cache_export",
+        path);
+  }
+  head = mbi_pack_seal(data, size);
+  bytes = memcmp(data, &head, sizeof head) == 0;
+  for (; at < size && bytes > 0; at += bytes) {
+    bytes = mbi_pack_entry(data + at, size - at);
+    if (bytes > 0 && !mbi_pack_own(data + at)) {
+      return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+          "%.300s comes from another version of merbit; export it with the merbit.h "
+          "of this program, version %s", path, MERBIT_VERSION_STRING);
+    }
+  }
+  return bytes > 0 ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_FILE,
+      "%.300s, %zu bytes, is cut or damaged; copy or export it again", path, size);
+}
+
+static merbit_status mbi_pack_store(merbit_context *context, const char *path, const char *data,
+    size_t size) {
+  mbi_cache_head head;
+  size_t at;
+  if ((uint64_t)size > (uint64_t)context->cache.max_bytes) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+        "%.300s has %zu bytes, more than context_desc.cache_max_bytes, %" PRId64,
+        path, size, context->cache.max_bytes);
+  }
+  for (at = sizeof(mbi_pack_head); at < size; at += mbi_pack_entry(data + at, size - at)) {
+    const char *key = data + at + sizeof head;
+    memcpy(&head, data + at, sizeof head);
+    mbi_cache_store(context, key, (size_t)head.key_size, key + head.key_size,
+        (size_t)head.image_size);
+  }
+  return context->cache.errors == 0 ? MERBIT_OK : mbi_fail(context, MERBIT_IO_ERROR,
+      "cannot write to the cubin cache %.300s; the log says why", context->cache.directory);
+}
+
+static merbit_status mbi_pack_import(merbit_context *context, const char *path) {
+  void *data;
+  size_t size;
+  int error;
+  merbit_status status;
+  if (path == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_import: `path` is NULL");
+  }
+  MBI_TRY(mbi_pack_directory(context));
+  error = mbi_private_read(context, path, INT64_MAX, &data, &size);
+  if (error != 0) {
+    return mbi_fail(context, error == ENOMEM ? MERBIT_OUT_OF_MEMORY : MERBIT_IO_ERROR,
+        "cannot import %.300s: %s%s", path, strerror(error),
+        error == EINVAL || error == ELOOP ? "; it must be a regular file that "
+        "belongs to you and that nobody else " "may write to" : "");
+  }
+  status = mbi_pack_check(context, path, (const char *)data, size);
+  if (status == MERBIT_OK) {
+    status = mbi_pack_store(context, path, (const char *)data, size);
+  }
+  mbi_release(context, data);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, const char *path,
+    merbit_error *error) {
+  merbit_context_desc own = desc != NULL ? *desc : merbit_context_defaults();
+  merbit_context *context;
+  merbit_status status;
+  own.side = MERBIT_SIDE_CPU;
+  own.bind_threads = 0;
+  MBI_TRY(merbit_context_create(&own, &context, error));
+  mbi_cache_open(context, &own);
+  status = mbi_pack_import(context, path);
+  if (status != MERBIT_OK && error != NULL) {
+    (void)merbit_last_error(context, error->message, sizeof error->message);
+    error->status = status;
+  }
+  merbit_context_destroy(context);
+  return status;
+}
+
 /* ==== >>jit/device.c  one device: context, errors ========================================= */
 #define MBI_ATTRIBUTE_CLOCK 13
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16
@@ -3600,6 +4143,16 @@ static merbit_status mbi_device_examine(merbit_context *context) {
   return MERBIT_OK;
 }
 
+static merbit_status mbi_device_find_compiler(merbit_context *context, const char *path) {
+  const merbit_status status = mbi_nvrtc_open(context, path);
+  char reason[384];
+  if (status != MERBIT_NO_COMPILER || !mbi_pack_take_compiler(context)) {
+    return status;
+  }
+  mbi_error_clear(context, reason, sizeof reason);
+  return MERBIT_OK;
+}
+
 static merbit_status mbi_device_choose(merbit_context *context,
     const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
@@ -3613,7 +4166,8 @@ static merbit_status mbi_device_choose(merbit_context *context,
   MBI_TRY(desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
       : mbi_device_of_ordinal(context, desc->device));
   MBI_TRY(mbi_device_examine(context));
-  MBI_TRY(mbi_nvrtc_open(context, desc->nvrtc_path));
+  mbi_cache_open(context, desc);
+  MBI_TRY(mbi_device_find_compiler(context, desc->nvrtc_path));
   if (desc->cuda_context != NULL) {
     device->cuda_context = desc->cuda_context;
     return MERBIT_OK;
@@ -8530,216 +9084,6 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
     {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
 };
 
-/* ==== >>jit/cache.c  cubins on disk ======================================================= */
-#define MBI_CACHE_MAGIC "merbit\r\n"
-#define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
-
-static void mbi_cache_count(merbit_context *context, int64_t *counter) {
-  mbi_mutex_lock(&context->lock);
-  ++*counter;
-  mbi_mutex_unlock(&context->lock);
-}
-
-static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
-    int error) {
-  mbi_cache_count(context, &context->cache.errors);
-  mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
-}
-
-static void mbi_cache_off(merbit_context *context, const char *reason) {
-  context->cache.directory[0] = '\0';
-  (void)snprintf(context->cache.off_reason, sizeof context->cache.off_reason, "%s", reason);
-  mbi_log(context, "no cubin cache: %s", reason);
-}
-
-static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
-    char *buffer, size_t size) {
-  const char *explicit_path = desc->cache_dir;
-  const char *base;
-  const char *below = "/merbit";
-  if (explicit_path == NULL) {
-    explicit_path = mbi_environment("MERBIT_CACHE_DIR");
-  }
-  if (explicit_path != NULL && explicit_path[0] == '\0') {
-    mbi_cache_off(context, "context_desc.cache_dir is empty");
-    return NULL;
-  }
-  base = explicit_path != NULL ? explicit_path : mbi_environment("XDG_CACHE_HOME");
-  if (explicit_path == NULL && (base == NULL || base[0] != '/')) {
-    base = mbi_environment("HOME");
-    below = "/.cache/merbit";
-    if (base == NULL || base[0] != '/') {
-      mbi_cache_off(context,
-          "neither MERBIT_CACHE_DIR nor an absolute XDG_CACHE_HOME or HOME is set");
-      return NULL;
-    }
-  }
-  if ((size_t)snprintf(buffer, size, "%s%s", base, explicit_path != NULL ? "" : below) >=
-      size) {
-    mbi_cache_off(context, "the directory's path is too long");
-    return NULL;
-  }
-  return buffer;
-}
-
-static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
-  mbi_cache *cache = &context->cache;
-  char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
-  char number[32] = "";
-  const char *fault;
-  int error;
-  cache->max_bytes = desc->cache_max_bytes > 0 ? desc->cache_max_bytes : MBI_CACHE_MAX_BYTES;
-  cache->off_reason[0] = '\0';
-  if (mbi_cache_wish(context, desc, wish, sizeof wish) == NULL) {
-    return;
-  }
-  error = mbi_path_absolute(wish, path, sizeof path);
-  fault = error == 0 ? mbi_directory_distrust(path, 1, &error) : "has no usable absolute path";
-  if (fault == NULL) {
-    error = mbi_directory_resolve(path, cache->directory, sizeof cache->directory);
-    fault = error == 0 ? NULL : "cannot be resolved";
-  }
-  if (fault != NULL) {
-    if (error != 0) {
-      (void)snprintf(number, sizeof number, ": error %d", error);
-    }
-    (void)snprintf(reason, sizeof reason, "%.180s %s%s", path, fault, number);
-    mbi_cache_off(context, reason);
-    return;
-  }
-  mbi_log(context, "cubin cache: %s", cache->directory);
-}
-
-static int mbi_cache_safe(merbit_context *context) {
-  char path[MBI_PATH_SIZE];
-  const char *fault;
-  int error;
-  (void)snprintf(path, sizeof path, "%s", context->cache.directory);
-  fault = mbi_directory_distrust(path, 0, &error);
-  if (fault != NULL) {
-    mbi_cache_count(context, &context->cache.errors);
-    mbi_log(context, "cubin cache: %s %s: error %d", path, fault, error);
-  }
-  return fault == NULL;
-}
-
-static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
-  char text[MBI_HASH_TEXT];
-  mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
-  (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
-}
-
-static void mbi_cache_path(const merbit_context *context, const char *key,
-    size_t key_size, char *path, size_t size) {
-  char name[64];
-  mbi_cache_name(key, key_size, name, sizeof name);
-  (void)snprintf(path, size, "%s/%s", context->cache.directory, name);
-}
-
-static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
-    size_t size) {
-  mbi_cache_head head;
-  memset(&head, 0, sizeof head);
-  memcpy(head.magic, MBI_CACHE_MAGIC, sizeof head.magic);
-  head.format = MBI_CACHE_FORMAT;
-  head.key_size = key_size;
-  head.image_size = size;
-  head.checksum = mbi_hash_add(mbi_hash_start(), &head, offsetof(mbi_cache_head, checksum));
-  head.checksum = mbi_hash_add(head.checksum, key, key_size);
-  head.checksum = mbi_hash_add(head.checksum, image, size);
-  return head;
-}
-
-static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
-  const size_t image_at = sizeof(mbi_cache_head) + key_size;
-  mbi_cache_head head;
-  if (size <= image_at || memcmp(entry + sizeof head, key, key_size) != 0) {
-    return 0;
-  }
-  head = mbi_cache_seal(key, key_size, entry + image_at, size - image_at);
-  return memcmp(entry, &head, sizeof head) == 0;
-}
-
-static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
-  char path[MBI_PATH_SIZE];
-  int error;
-  if (context->cache.directory[0] == '\0') {
-    return;
-  }
-  mbi_cache_path(context, key, key_size, path, sizeof path);
-  error = mbi_file_remove(path);
-  if (error != 0) {
-    mbi_cache_error(context, "remove", path, error);
-  }
-}
-
-static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
-    void **image, size_t *size) {
-  const size_t image_at = sizeof(mbi_cache_head) + key_size;
-  char path[MBI_PATH_SIZE];
-  int error;
-  *image = NULL;
-  *size = 0;
-  if (context->cache.directory[0] == '\0') {
-    return 0;
-  }
-  if (!mbi_cache_safe(context)) {
-    mbi_cache_count(context, &context->cache.misses);
-    return 0;
-  }
-  mbi_cache_path(context, key, key_size, path, sizeof path);
-  error = mbi_private_read(context, path, MBI_CACHE_LARGEST, image, size);
-  if (error == 0 && mbi_cache_valid((const char *)*image, *size, key, key_size)) {
-    *size -= image_at;
-    memmove(*image, (const char *)*image + image_at, *size);
-    mbi_cache_count(context, &context->cache.hits);
-    return 1;
-  }
-  mbi_release(context, *image);
-  *image = NULL;
-  *size = 0;
-  mbi_cache_count(context, &context->cache.misses);
-  if (error != 0 && error != ENOENT) {
-    mbi_cache_error(context, "read", path, error);
-  } else if (error == 0) {
-    mbi_cache_error(context, "trust the contents of", path, EINVAL);
-  }
-  if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
-    mbi_cache_drop(context, key, key_size);
-  }
-  return 0;
-}
-
-static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
-    const void *image, size_t size) {
-  const mbi_cache *cache = &context->cache;
-  mbi_cache_head head;
-  mbi_piece pieces[3];
-  char name[64];
-  int error;
-  if (cache->directory[0] == '\0' || size == 0 ||
-      (uint64_t)size + key_size + sizeof head > (uint64_t)cache->max_bytes ||
-      (uint64_t)size + key_size + sizeof head > MBI_CACHE_LARGEST || !mbi_cache_safe(context)) {
-    return;
-  }
-  head = mbi_cache_seal(key, key_size, image, size);
-  pieces[0].data = &head;
-  pieces[0].size = sizeof head;
-  pieces[1].data = key;
-  pieces[1].size = key_size;
-  pieces[2].data = image;
-  pieces[2].size = size;
-  mbi_cache_name(key, key_size, name, sizeof name);
-  error = mbi_private_write(cache->directory, name, pieces, 3);
-  if (error != 0) {
-    mbi_cache_error(context, "write", name, error);
-  }
-  error = mbi_directory_trim(context, cache->directory, MBI_CACHE_SUFFIX, cache->max_bytes);
-  if (error != 0) {
-    mbi_cache_error(context, "tidy", cache->directory, error);
-  }
-}
-
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
 static void mbi_loaded_unload(merbit_context *context, void *module) {
   if (mbi_device_lost(context) == 0) {
@@ -9031,6 +9375,11 @@ static merbit_status mbi_program_compile(merbit_context *context, const char *ma
   merbit_status status;
   *image = NULL;
   *size = 0;
+  if (nvrtc->create_program == NULL) {
+    return mbi_fail(context, MERBIT_NO_COMPILER,
+        "there is no NVRTC, and the imported cache has no kernel of %s for this; make "
+        "the same plan where NVRTC is, then merbit_cache_export and import again", main_file);
+  }
   MBI_TRY(mbi_target_choose(context, main_file, preamble, capability, &target));
   status = mbi_texts_create(context, preamble, &texts);
   if (status == MERBIT_OK) {
@@ -9414,7 +9763,6 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   status = mbi_device_open(context, desc);
   if (status == MERBIT_OK) {
     context->side = MERBIT_SIDE_CUDA;
-    mbi_cache_open(context, desc);
     return MERBIT_OK;
   }
   mbi_device_close(context);
@@ -9859,6 +10207,44 @@ static float mbi_bf16_value(uint16_t half) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+MERBIT_API float merbit_f32_from_f16(uint16_t bits) {
+  return mbi_f16_value(bits);
+}
+
+MERBIT_API float merbit_f32_from_bf16(uint16_t bits) {
+  return mbi_bf16_value(bits);
+}
+
+static uint32_t mbi_round_bits(uint32_t number, int places) {
+  const uint32_t odd = (number >> places) & 1;
+  return (number + (1u << (places - 1)) - 1 + odd) >> places;
+}
+
+MERBIT_API uint16_t merbit_f16_from_f32(float value) {
+  uint32_t bits, size, half;
+  memcpy(&bits, &value, sizeof bits);
+  size = bits & 0x7fffffffu;
+  if (size > 0x7f800000u) {
+    half = 0x7e00;
+  } else if (size >= 0x477ff000u) {
+    half = 0x7c00;
+  } else if (size >= 0x38800000u) {
+    half = mbi_round_bits(size - (112u << 23), 13);
+  } else if (size >= 0x33000000u) {
+    half = mbi_round_bits((size & 0x7fffffu) | 0x800000u, 126 - (int)(size >> 23));
+  } else {
+    half = 0;
+  }
+  return (uint16_t)((bits >> 16 & 0x8000u) | half);
+}
+
+MERBIT_API uint16_t merbit_bf16_from_f32(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40u
+      : mbi_round_bits(bits, 16));
 }
 
 /* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
@@ -12704,6 +13090,14 @@ MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const
   return view;
 }
 
+MERBIT_API merbit_view merbit_coo(int64_t rows, int64_t cols, int64_t nnz, const void *row_ind,
+    const void *col_ind, const void *values) {
+  merbit_view view = merbit_csr(rows, cols, nnz, NULL, col_ind, values);
+  view.format = MERBIT_COO;
+  view.row_ind = row_ind;
+  return view;
+}
+
 MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
     int block_cols, const void *row_ptr, const void *col_ind, const void *values) {
   merbit_view view = merbit_csr(rows, cols, blocks, row_ptr, col_ind, values);
@@ -13922,7 +14316,8 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
     const size_t length = strlen(packers[i].magic);
     if (size >= length && memcmp(data, packers[i].magic, length) == 0) {
       return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
-          "the input is packed with %s; unpack it first (%s) and read the result",
+          "the input is packed with %s; unpack it first (%s), or read it by "
+          "merbit_matrix_read_stream with a callback that unpacks it, as in " "docs/guide.md",
           packers[i].name, packers[i].remedy);
     }
   }
@@ -24691,7 +25086,8 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   }
   mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE ||
+      status == MERBIT_NO_COMPILER) {
     char reason[384];
     mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "not measured: %s", reason);
@@ -26462,7 +26858,7 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
-        "only; make a plan for one vector with this plan_desc.semiring", desc->vectors);
+        "only; set plan_desc.vectors to 1 and call merbit_spmv for each vector", desc->vectors);
   }
   takes = mbi_plan_side(context, desc) == MERBIT_SIDE_CPU ? MBI_TAKES_VECTORS_CPU
       : MBI_TAKES_VECTORS_CUDA;
@@ -28401,6 +28797,9 @@ static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
 static merbit_status mbi_solve_download(merbit_solver *solver, void *target,
     const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
+    if (solver->desc.stream != NULL) {
+      MBI_TRY(mbi_device_synchronize(solver->context, solver->gpu.stream));
+    }
     return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
   }
   memcpy(target, source, bytes);
@@ -29740,7 +30139,9 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
 static void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
-  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
+  if (solver->desc.stream != NULL) {
+    solver->gpu.stream = solver->desc.stream;
+  } else if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&stream, 0);
     (void)mbi_device_mark_lost(solver->context, result);
     solver->gpu.stream = result == 0 ? stream : NULL;
@@ -29940,7 +30341,7 @@ static void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_recorded_release(solver);
-  if (solver->gpu.stream != NULL && solver->inner == NULL) {
+  if (solver->gpu.stream != solver->desc.stream && solver->inner == NULL) {
     (void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
@@ -30159,6 +30560,14 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
   }
   return *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)
       ? mbi_solve_residual(solver, 0) : MERBIT_OK;
+}
+
+MERBIT_API const char *merbit_stop_name(merbit_stop stop) {
+  static const char *const names[] = {"MERBIT_STOP_CONVERGED", "MERBIT_STOP_CAP",
+      "MERBIT_STOP_CANCELLED", "MERBIT_STOP_NOT_FINITE",
+      "MERBIT_STOP_STAGNATED", "MERBIT_STOP_BREAKDOWN"};
+  return (int)stop >= 0 && (size_t)stop < sizeof names / sizeof names[0] ? names[stop]
+      : "MERBIT_UNKNOWN_STOP";
 }
 
 static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
@@ -31212,26 +31621,31 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 }
 
 /* ==== >>solve/core/solve.c  solvers: a solve ============================================== */
-static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
-    const void *x) {
+static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
+    const void *in, const void *out, const char *names) {
   merbit_context *context = solver->context;
-  if (solver->n > 0 && (b == NULL || x == NULL)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_solve: `%s` is NULL",
-        b == NULL ? "b" : "x");
+  if (solver->n > 0 && (in == NULL || out == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call,
+        names[in != NULL]);
   }
-  if (mbi_overlap(b, mbi_solve_bytes(solver), x, mbi_solve_bytes(solver))) {
+  if (mbi_overlap(in, mbi_solve_bytes(solver), out, mbi_solve_bytes(solver))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "merbit_solver_solve: b and x overlap; use two vectors of %" PRId64 " elements",
-        solver->n);
+        "%s: %c and %c overlap; use two vectors of %" PRId64 " elements", call,
+        names[0], names[1], solver->n);
   }
   if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
-      (!mbi_device_owns(context, b) || !mbi_device_owns(context, x))) {
+      (!mbi_device_owns(context, in) || !mbi_device_owns(context, out))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "merbit_solver_solve: %s is host memory, but the solver computes on CUDA; "
-        "use a merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
-        mbi_device_owns(context, b) ? "x" : "b");
+        "%s: %c is host memory, but the solver computes on CUDA; use a "
+        "merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
+        call, names[mbi_device_owns(context, in) != 0]);
   }
   return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_join(merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) && solver->desc.stream != NULL
+      ? mbi_device_synchronize(solver->context, NULL) : MERBIT_OK;
 }
 
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
@@ -31324,7 +31738,10 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   }
   mbi_solver_reset(solver, history, history_size);
   MBI_TRY(mbi_solver_enter(solver));
-  status = mbi_solver_check_vectors(solver, b, x);
+  status = mbi_solver_check_vectors(solver, "merbit_solver_solve", b, x, "bx");
+  if (status == MERBIT_OK) {
+    status = mbi_solver_join(solver);
+  }
   if (status == MERBIT_OK && solver->n > 0) {
     status = mbi_solver_run(solver, b, x, start_from_x, &answer);
   }
@@ -31333,6 +31750,29 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
     mbi_solver_finish(solver, &answer);
     *result = answer;
   }
+  return status;
+}
+
+static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
+  MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
+  if (solver->n == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_solver_join(solver));
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
+  return mbi_solve_copy_out(solver, MBI_AT_B, y);
+}
+
+MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y) {
+  merbit_status status;
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  MBI_TRY(mbi_solver_enter(solver));
+  status = mbi_solver_product(solver, x, y);
+  mbi_solver_leave(solver);
   return status;
 }
 

@@ -5,7 +5,7 @@
 >>> x, info = merbit.cg(A, b)
 """
 
-from ._context import Context, ContextInfo, DeviceProfile
+from ._context import Context, ContextInfo, DeviceProfile, import_cubins
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -63,5 +63,6 @@ __all__ = [
     "csr",
     "eigsh",
     "gmres",
+    "import_cubins",
     "pagerank",
 ]

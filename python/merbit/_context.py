@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from typing import Optional
+from typing import Optional, Union
 
 from . import _core, _nvrtc
 from ._errors import NoCompilerError, bad_argument
@@ -83,6 +83,10 @@ class Context:
         """The CUDA ordinal, or None if this context computes on the CPU."""
         return self._core.device
 
+    def export_cubins(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Write the compiled kernels of this context's cache to a file, for import_cubins on a machine without NVRTC."""
+        self._core.export_cubins(os.fspath(path))
+
     def __repr__(self) -> str:
         info = self.info
         return (
@@ -90,6 +94,15 @@ class Context:
             if info.side == "cuda"
             else f"<merbit.Context on the CPU, {info.threads} threads>"
         )
+
+
+def import_cubins(path: Union[str, os.PathLike[str]], cache_dir: Optional[str] = None) -> None:
+    """Put the kernels of a file of Context.export_cubins into the cache, so that contexts made later need no NVRTC.
+
+    Import only files that you exported: the kernels run as merbit's own. The file must belong to you, and nobody else
+    may write to it. cache_dir is that of the contexts.
+    """
+    _core.import_cubins(os.fspath(path), cache_dir)
 
 
 def _open(
@@ -104,7 +117,7 @@ def _open(
             context = _core.Context(side, device, threads, cache_dir, path, bind_threads)
         except NoCompilerError:
             continue
-        if context.device is not None:
+        if context.device is not None and context.info()["nvrtc"]:  # no imported kernels while an NVRTC may follow
             return context
     return _core.Context(side, device, threads, cache_dir, paths[-1], bind_threads)
 

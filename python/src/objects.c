@@ -107,6 +107,40 @@ static PyObject *context_info(PyObject *object, PyObject *none) {
                        context_profile(&info.profile));
 }
 
+static PyObject *context_export(PyObject *object, PyObject *arguments) {
+  merbit_context *context = ((mpy_context *)object)->context;
+  const char *path;
+  merbit_status status;
+  if (!PyArg_ParseTuple(arguments, "s:export_cubins", &path)) {
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_cache_export(context, path);
+  Py_END_ALLOW_THREADS
+  if (status != MERBIT_OK) {
+    return mpy_raise_last(context, status);
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject *mpy_import_cubins(PyObject *module, PyObject *arguments) {
+  merbit_context_desc desc = merbit_context_defaults();
+  const char *path;
+  merbit_error error;
+  merbit_status status;
+  (void)module;
+  if (!PyArg_ParseTuple(arguments, "sz:import_cubins", &path, &desc.cache_dir)) {
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  status = merbit_cache_import(&desc, path, &error);
+  Py_END_ALLOW_THREADS
+  if (status != MERBIT_OK) {
+    return mpy_raise(status, "%s", error.message);
+  }
+  Py_RETURN_NONE;
+}
+
 static PyObject *context_device(PyObject *object, void *closure) {
   const int device = ((mpy_context *)object)->device;
   (void)closure;
@@ -347,6 +381,7 @@ PyObject *mpy_plan_info(const merbit_plan_info *info) {
 int mpy_objects_init(PyObject *module) {
   static PyMethodDef context_methods[] = {
       {"info", context_info, METH_NOARGS, "The fields of merbit_context_info."},
+      {"export_cubins", context_export, METH_VARARGS, "merbit_cache_export."},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef context_getters[] = {
       {"device", context_device, NULL, "The CUDA ordinal, or None on the CPU.", NULL},

@@ -179,6 +179,21 @@ def test_options(A):
         merbit.Context("gpu")
 
 
+def test_cubins_of_no_gpu(tmp_path):
+    with pytest.raises(merbit.NoDeviceError, match="computes on the CPU"):
+        merbit.Context("cpu").export_cubins(tmp_path / "file")
+    with pytest.raises(merbit.InputOutputError, match="missing: No such file"):
+        merbit.import_cubins(tmp_path / "missing", str(tmp_path / "cache"))
+    (tmp_path / "other").write_bytes(b"%%MatrixMarket")
+    with pytest.raises(merbit.FileFormatError, match="is no file of merbit_cache_export"):
+        merbit.import_cubins(tmp_path / "other", str(tmp_path / "cache"))
+    with pytest.raises(merbit.NotSupportedError, match="cache_dir is empty"):
+        merbit.import_cubins(str(tmp_path / "other"), "")
+    for wrong in (None, 7, b"\0"):
+        with pytest.raises((TypeError, ValueError)):
+            merbit.import_cubins(wrong)
+
+
 def test_not_a_number(A):
     assert numpy.isnan(A @ numpy.array([1, numpy.nan, 1])).tolist() == [False, True, False]
 

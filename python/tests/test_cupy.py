@@ -165,3 +165,15 @@ def test_epilogue(sparse, random):
     expected = 2 * b.get() - S @ x.get()
     numpy.testing.assert_allclose(r.get(), expected, rtol=1e-12)
     numpy.testing.assert_allclose(sums.get(), [expected @ expected, (S @ x.get()).sum()], rtol=1e-12)
+
+
+def test_cubins(sparse, random, tmp_path):
+    S, x = sparse(30, 24), random.random(24)
+    first = merbit.Context("cuda", cache_dir=str(tmp_path / "first"))
+    (merbit.csr(S, context=first) @ cupy.asarray(x)).get()
+    first.export_cubins(tmp_path / "file")
+    merbit.import_cubins(tmp_path / "file", str(tmp_path / "second"))
+    second = merbit.Context("cuda", cache_dir=str(tmp_path / "second"))
+    y = merbit.csr(S, context=second) @ cupy.asarray(x)
+    numpy.testing.assert_allclose(y.get(), S @ x, rtol=1e-12)
+    assert second.info.cache_hits > 0 and second.info.cache_misses == 0

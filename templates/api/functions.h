@@ -7,6 +7,27 @@ MERBIT_API const char *merbit_version(void);
 MERBIT_API const char *merbit_status_name(merbit_status status);
 /* Returns one line that explains a status, in static storage; never NULL. */
 MERBIT_API const char *merbit_status_text(merbit_status status);
+/* Returns the name of a stop, for example "MERBIT_STOP_CONVERGED", in static storage; never NULL. A
+ * number that is no stop gives "MERBIT_UNKNOWN_STOP". */
+MERBIT_API const char *merbit_stop_name(merbit_stop stop);
+
+/* Return a descriptor of which every field is zero, the default, to set single fields in. They
+ * compile without a warning in C and in C++: merbit_plan_desc desc = merbit_plan_defaults(); */
+MERBIT_API merbit_context_desc merbit_context_defaults(void);
+MERBIT_API merbit_bsr_desc merbit_bsr_defaults(void);
+MERBIT_API merbit_read_desc merbit_read_defaults(void);
+MERBIT_API merbit_plan_desc merbit_plan_defaults(void);
+MERBIT_API merbit_pagerank_desc merbit_pagerank_defaults(void);
+MERBIT_API merbit_solver_desc merbit_solver_defaults(void);
+MERBIT_API merbit_eigen_desc merbit_eigen_defaults(void);
+
+/* Return the 16 bits of the F16 or BF16 number nearest to `value`, a tie to the even one. Beyond
+ * the largest number they are those of an infinity. A NaN stays one. */
+MERBIT_API uint16_t merbit_f16_from_f32(float value);
+MERBIT_API uint16_t merbit_bf16_from_f32(float value);
+/* Return the value of the 16 bits of an F16 or BF16 number, which F32 holds exactly. */
+MERBIT_API float merbit_f32_from_f16(uint16_t bits);
+MERBIT_API float merbit_f32_from_bf16(uint16_t bits);
 
 /* ---- Context ------------------------------------------------------------------------------- */
 
@@ -28,6 +49,24 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
  * if the thread has had no failure, or if 64 other threads have failed since. `message` may be
  * NULL; it receives at most `size` bytes and is always terminated. MERBIT_MESSAGE_SIZE suffices. */
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
+
+/* Writes to the file `path`, which is replaced, what the disk cache holds for this version of
+ * merbit: kernels, profiles of GPUs, and what AUTO measured. Only you may read the file. Fails with
+ * MERBIT_NO_DEVICE on the CPU, MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT
+ * if the cache is empty, and MERBIT_IO_ERROR. */
+MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path);
+/* Puts such a file into the disk cache of contexts with the descriptor `desc`; NULL means all
+ * defaults. It needs no GPU and no NVRTC. A context that is created later and finds no NVRTC then
+ * computes on the GPU, if that has the same compute capability, with the kernels of the cache. A
+ * plan that needs another kernel fails with MERBIT_NO_COMPILER, or falls back to the CPU.
+ *
+ * Import only what you exported: its kernels run as merbit's own. The file must be yours, and
+ * nobody else may write to it. `error` is as in merbit_context_create. Fails with
+ * MERBIT_INVALID_FILE if a byte is not as it was written, MERBIT_NOT_SUPPORTED if another version
+ * of merbit wrote it or there is no disk cache, MERBIT_TOO_LARGE beyond cache_max_bytes, and
+ * MERBIT_IO_ERROR. A file that is refused changes nothing. */
+MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, const char *path,
+                                             merbit_error *error);
 
 /* ---- Buffers: arrays where the context computes, without CUDA headers ----------------------- */
 
@@ -54,6 +93,10 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer);
  * row_ptr[rows + 1], col_ind[nnz], values[nnz]; `values` may be NULL, a pattern of ones. Nothing is
  * read or copied. For other types, bases or memory set the fields of the view. */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
+                                  const void *col_ind, const void *values);
+/* Returns a view of COO arrays of the same kind, which are triplets in any order: row_ind[nnz],
+ * col_ind[nnz], values[nnz]. */
+MERBIT_API merbit_view merbit_coo(int64_t rows, int64_t cols, int64_t nnz, const void *row_ind,
                                   const void *col_ind, const void *values);
 /* Returns a view of BSR arrays of the same kind: row_ptr[block rows + 1], col_ind[blocks], and
  * blocks * block_rows * block_cols values, each block row by row. `rows` and `cols` count scalars,
@@ -98,9 +141,9 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * defaults. Duplicates are added up in the order of the file. A file with a symmetry must hold one
  * triangle, lower or upper. Both triangles are made from it, Hermitian ones with conjugates, unless
  * read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in F32)
- * become the nearest number, and the log says so. Packed files, for example by gzip, are refused.
- * MERBIT_INVALID_FILE names the line and the text at fault. The format: Boisvert, Pozo, Remington,
- * NISTIR 5935. */
+ * become the nearest number, and the log says so. Packed files, for example by gzip, are refused: a
+ * callback can unpack them. MERBIT_INVALID_FILE names the line and the text at fault. The format:
+ * Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -271,6 +314,10 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
  * it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
+/* Computes y = A x with the solver's own plan, for example a residual, so that A needs no second
+ * plan. x and y are as b and x of merbit_solver_solve, in the caller's order, and must not overlap.
+ * The call is complete on return. */
+MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
 

@@ -20,9 +20,14 @@
  * stands for merbit_context_get_info.
  *
  *     open a GPU or the CPU            merbit_context_create, _get_info, _destroy
+ *     kernels for where NVRTC is not   merbit_cache_export, merbit_cache_import
  *     say why a call failed            merbit_last_error, merbit_status_name, merbit_status_text
+ *     descriptors of all defaults      merbit_context_defaults, merbit_read_defaults,
+ *                                      merbit_bsr_defaults, merbit_plan_defaults,
+ *                                      merbit_solver_defaults, merbit_eigen_defaults,
+ *                                      merbit_pagerank_defaults
  *     keep vectors on the GPU          merbit_buffer_create, _upload, _download, _pointer, _destroy
- *     describe your own arrays         merbit_csr, merbit_bsr; merbit_view for all other forms
+ *     describe your own arrays         merbit_csr, merbit_coo, merbit_bsr; else merbit_view
  *     check them                       merbit_view_check
  *     copy, sort, add up duplicates    merbit_matrix_create
  *     transpose; make blocks           merbit_matrix_transpose; merbit_matrix_create_bsr
@@ -38,7 +43,10 @@
  *     change the values                merbit_plan_update_values
  *     see what a plan chose            merbit_plan_describe, merbit_plan_get_info
  *     vectors of a reordered plan      merbit_plan_reorder, _restore, _get_order
- *     solve A x = b                    merbit_solver_create, _solve, _update_values, _destroy
+ *     solve A x = b                    merbit_solver_create, _solve, _multiply, _destroy,
+ *                                      merbit_solver_update_values; merbit_stop_name
+ *     values of F16 and BF16           merbit_f16_from_f32, merbit_f32_from_f16,
+ *                                      merbit_bf16_from_f32, merbit_f32_from_bf16
  *     eigenvalues and eigenvectors     merbit_eigen
  *     PageRank                         merbit_pagerank
  *     the version                      merbit_version
@@ -49,10 +57,9 @@
  *     int row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
  *     double values[] = {1, 2, 3, 4, 5}, x[] = {1, 1, 1}, y[3];
  *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context;
  *     merbit_plan *plan;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
  *       if (merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
@@ -122,11 +129,10 @@
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
  *     double values[] = {4, -1, -1, 4, -1, -1, 4}, b[] = {3, 2, 3}, x[3];
  *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
- *     merbit_solver_desc desc;
+ *     merbit_solver_desc desc = merbit_solver_defaults();
  *     merbit_solver_result result;
  *     merbit_context *context = NULL;
  *     merbit_solver *solver = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.method = MERBIT_SOLVER_CG;
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
@@ -148,12 +154,11 @@
  *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // block rows, block columns
  *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
  *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_bsr_desc shape = {4, 2, MERBIT_BLOCK_COLUMN_MAJOR};
  *     merbit_context *context = NULL;
  *     merbit_matrix *larger = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
  *         merbit_matrix_create_bsr(context, &A, &shape, &larger) == MERBIT_OK) {
@@ -179,11 +184,10 @@
  *     int row_ptr[] = {0, 2, 4, 6, 8}, col_ind[] = {0, 2, 1, 3, 0, 2, 1, 3};
  *     double values[] = {4, 1, 4, 1, 1, 4, 1, 4}, x[] = {1, 2, 3, 4}, y[4], px[4], py[4];
  *     merbit_view A = merbit_csr(4, 4, 8, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
  *     int i;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.reordering = MERBIT_REORDERING_RCM;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -208,10 +212,9 @@
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
  *     double values[] = {1, 2, 3}, x[] = {1, 10}, y[3];
  *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_T;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -235,9 +238,8 @@
  *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
  *     double values[] = {2, -1, -1, 2, -1, -1, 2}, largest[2], vectors[6];
  *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
- *     merbit_eigen_desc desc;
+ *     merbit_eigen_desc desc = merbit_eigen_defaults();
  *     merbit_context *context = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.method = MERBIT_EIGEN_LANCZOS;
  *     desc.which = MERBIT_EIGEN_LARGEST;
  *     desc.count = 2;
@@ -254,10 +256,9 @@
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
  *     double values[] = {1, 2, 3}, x[] = {1, 2, 10, 20, 100, 200}, y[4]; // two vectors of 3
  *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.vectors = 2;
  *     desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
@@ -276,10 +277,9 @@
  *     int row_ptr[] = {0, 1, 3, 5}, col_ind[] = {0, 0, 1, 1, 2}; // the lower triangle
  *     double values[] = {4, -1, 4, -1, 4}, x[] = {1, 2, 3}, y[3];
  *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     A.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
@@ -319,10 +319,9 @@
  *     double values[] = {0, 1, 2, -3}, x[] = {1, 0, 0, 1}; // i and 2 - 3i; 1 and i
  *     double alpha[] = {0, 2}, y[4];                       // 2i
  *     merbit_view A = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_H;
  *     A.value_type = MERBIT_C128;
@@ -341,10 +340,9 @@
  *     int row_ptr[] = {0, 2, 3, 3}, col_ind[] = {1, 2, 2}; // roads from 0 to 1 and 2, from 1 to 2
  *     double lengths[] = {4, 9, 3}, zero = 0, d[] = {0, 1e300, 1e300}, e[] = {0, 1e300, 1e300};
  *     merbit_view A = merbit_csr(3, 3, 3, row_ptr, col_ind, lengths);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     desc.vector_memory = MERBIT_MEMORY_HOST;
  *     desc.operation = MERBIT_OPERATION_T;
  *     desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
@@ -411,12 +409,11 @@
  *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41};
  *     double r[2], norm[2]; // r = b - A x and its ||r||^2
  *     merbit_view A = merbit_csr(2, 2, 3, row_ptr, col_ind, values);
- *     merbit_plan_desc desc;
+ *     merbit_plan_desc desc = merbit_plan_defaults();
  *     merbit_epilogue epilogue;
  *     const void *vectors[1];
  *     merbit_context *context = NULL;
  *     merbit_plan *plan = NULL;
- *     memset(&desc, 0, sizeof desc);
  *     memset(&epilogue, 0, sizeof epilogue);
  *     epilogue.result = "v0 - ax";
  *     epilogue.sums[0] = "y * y";
@@ -470,11 +467,11 @@
  * such a call belongs to an earlier failure. Destroying NULL does nothing. merbit prints nothing
  * unless MERBIT_LOG is set, and never exits.
  *
- * DESCRIPTORS. Fill a descriptor with zeros first: zero means the default, and later versions may
- * add fields. The examples use memset, which needs string.h; = {0} does the same in C, and = {} in
- * C++. There are three exceptions. merbit_solver_create needs a descriptor with `method` set,
- * because no method suits every matrix. MERBIT_SEMIRING_CUSTOM needs plan_desc.operators.
- * MERBIT_PRECONDITIONER_CALLBACK needs solver_desc.apply.
+ * DESCRIPTORS. Fill a descriptor with zeros first, as merbit_plan_defaults and its like do: zero
+ * means the default, and later versions may add fields. There are three exceptions.
+ * merbit_solver_create needs a descriptor with `method` set, because no method suits every matrix.
+ * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
+ * solver_desc.apply.
  *
  * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces and solvers are yours to destroy, in
  * any order: each keeps alive what it was made from. The field `owner` of a merbit_matrix's view
@@ -524,11 +521,11 @@
  * thread to one processor, except the calling thread: that one is thread 0, and should run on the
  * first processor.
  *
- * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC are there, else the CPU;
- * merbit_context_info.reason then says why. MERBIT_SIDE_CUDA fails with that reason instead. A plan
- * under AUTO may still fall back to the CPU when it is made, if its matrix, vectors and scalars are
- * said to be in host memory. After that it never changes sides. merbit_plan_describe names the
- * side.
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if a driver, a device and NVRTC (or the kernels of
+ * merbit_cache_import) are there, else the CPU; merbit_context_info.reason then says why.
+ * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
+ * when it is made, if its matrix, vectors and scalars are said to be in host memory. After that it
+ * never changes sides. merbit_plan_describe names the side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with

@@ -96,6 +96,8 @@ typedef struct merbit_solver_desc {
                                      whenever the host checks convergence, about ten times a
                                      second */
   void *progress_user;         /* passed to `progress` */
+  void *stream;                /* CUDA: a CUstream of yours on which solves run, after the work that
+                                  it has. It must outlive the solver. NULL: a stream of its own */
 } merbit_solver_desc;
 
 /* How a call of merbit_solver_solve went. */

@@ -132,7 +132,8 @@ MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, con
 }
 
 /* Returns whether `entry` is exactly what would be stored for this key. */
-static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
+MBI_INTERNAL int mbi_cache_valid(const char *entry, size_t size, const char *key,
+                                 size_t key_size) {
   const size_t image_at = sizeof(mbi_cache_head) + key_size;
   mbi_cache_head head;
   if (size <= image_at || memcmp(entry + sizeof head, key, key_size) != 0) {

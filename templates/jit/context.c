@@ -37,7 +37,6 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   status = mbi_device_open(context, desc);
   if (status == MERBIT_OK) {
     context->side = MERBIT_SIDE_CUDA;
-    mbi_cache_open(context, desc);
     return MERBIT_OK;
   }
   mbi_device_close(context);

@@ -166,6 +166,17 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   return MERBIT_OK;
 }
 
+/* Opens NVRTC, or takes the version and architecture of imported kernels if there is none. */
+static merbit_status mbi_device_find_compiler(merbit_context *context, const char *path) {
+  const merbit_status status = mbi_nvrtc_open(context, path);
+  char reason[384];
+  if (status != MERBIT_NO_COMPILER || !mbi_pack_take_compiler(context)) {
+    return status;
+  }
+  mbi_error_clear(context, reason, sizeof reason);
+  return MERBIT_OK;
+}
+
 /* Fills context->device; its driver must be open. The primary context comes last, because it
  * takes longest. */
 static merbit_status mbi_device_choose(merbit_context *context,
@@ -181,7 +192,8 @@ static merbit_status mbi_device_choose(merbit_context *context,
   MBI_TRY(desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
                                      : mbi_device_of_ordinal(context, desc->device));
   MBI_TRY(mbi_device_examine(context));
-  MBI_TRY(mbi_nvrtc_open(context, desc->nvrtc_path));
+  mbi_cache_open(context, desc);
+  MBI_TRY(mbi_device_find_compiler(context, desc->nvrtc_path));
   if (desc->cuda_context != NULL) {
     device->cuda_context = desc->cuda_context;
     return MERBIT_OK;

@@ -64,6 +64,11 @@ typedef struct mbi_cache_head {
   mbi_hash checksum; /* of the fields above, key and image */
 } mbi_cache_head;
 
+typedef struct mbi_pack_head { /* of exported entries: jit/cache_pack.c */
+  char magic[8];
+  mbi_hash checksum; /* of all entries */
+} mbi_pack_head;
+
 #ifndef MBI_LOADED_IDLE
 #define MBI_LOADED_IDLE 32 /* the most loaded programs kept without a plan that uses them */
 #endif
@@ -194,11 +199,16 @@ MBI_INTERNAL void mbi_cache_path(const merbit_context *context, const char *key,
                                  size_t key_size, char *path, size_t size);
 MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
                                            size_t size);
+MBI_INTERNAL int mbi_cache_valid(const char *entry, size_t size, const char *key,
+                                 size_t key_size);
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size);
 MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
                                 void **image, size_t *size);
 MBI_INTERNAL void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
                                   const void *image, size_t size);
+/* jit/cache_pack.c */
+MBI_INTERNAL mbi_pack_head mbi_pack_seal(const char *data, size_t size);
+MBI_INTERNAL int mbi_pack_take_compiler(merbit_context *context);
 /* jit/loaded.c */
 MBI_INTERNAL void mbi_loaded_unload(merbit_context *context, void *module);
 MBI_INTERNAL mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key,

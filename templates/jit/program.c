@@ -231,6 +231,13 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   merbit_status status;
   *image = NULL;
   *size = 0;
+  if (nvrtc->create_program == NULL) {
+    return mbi_fail(
+        context, MERBIT_NO_COMPILER,
+        "there is no NVRTC, and the imported cache has no kernel of %s for this; make "
+        "the same plan where NVRTC is, then merbit_cache_export and import again",
+        main_file);
+  }
   MBI_TRY(mbi_target_choose(context, main_file, preamble, capability, &target));
   status = mbi_texts_create(context, preamble, &texts);
   if (status == MERBIT_OK) {

@@ -120,10 +120,11 @@ static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *da
   for (i = 0; i < sizeof packers / sizeof packers[0]; i++) {
     const size_t length = strlen(packers[i].magic);
     if (size >= length && memcmp(data, packers[i].magic, length) == 0) {
-      return mbi_mm_fail(
-          in, MERBIT_INVALID_FILE, 1,
-          "the input is packed with %s; unpack it first (%s) and read the result",
-          packers[i].name, packers[i].remedy);
+      return mbi_mm_fail(in, MERBIT_INVALID_FILE, 1,
+                         "the input is packed with %s; unpack it first (%s), or read it by "
+                         "merbit_matrix_read_stream with a callback that unpacks it, as in "
+                         "docs/guide.md",
+                         packers[i].name, packers[i].remedy);
     }
   }
   return MERBIT_OK;

@@ -17,6 +17,14 @@ MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const
   return view;
 }
 
+MERBIT_API merbit_view merbit_coo(int64_t rows, int64_t cols, int64_t nnz, const void *row_ind,
+                                  const void *col_ind, const void *values) {
+  merbit_view view = merbit_csr(rows, cols, nnz, NULL, col_ind, values);
+  view.format = MERBIT_COO;
+  view.row_ind = row_ind;
+  return view;
+}
+
 MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
                                   int block_cols, const void *row_ptr, const void *col_ind,
                                   const void *values) {

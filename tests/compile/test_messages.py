@@ -10,7 +10,7 @@ GUARD = "#if defined(MERBIT_IMPLEMENTATION)"
 STRING = r'"(?:\\.|[^"\\\n])*"'
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|" + STRING, re.S)
 BETWEEN = re.compile(r"(?:\s|PRI\w+)*")  # pieces of one string
-UNKNOWN = {"MERBIT_UNKNOWN_STATUS"}  # what merbit_status_name answers
+UNKNOWN = {"MERBIT_UNKNOWN_STATUS", "MERBIT_UNKNOWN_STOP"}  # answers of merbit_status_name and merbit_stop_name
 
 
 def strings(text):

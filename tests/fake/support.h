@@ -26,31 +26,34 @@ TEST_UNUSED static void fake_reset(void) {
   memset(&host, 0, sizeof host);
 }
 
-/* The libcuda that is opened first is the one that merbit.h gets, by its soname; NVRTC is named
- * in the environment. `kind` is "new", "old" or "plain". */
-TEST_UNUSED static void fake_open(const char *kind) {
+/* The libcuda that is opened first is the one that merbit.h gets, by its soname. `kind` is
+ * "new", "old" or "plain". */
+TEST_UNUSED static void fake_open_cuda(const char *kind) {
   char path[600];
   void *library, *symbol;
+  fake_cuda_getter get;
   (void)snprintf(path, sizeof path, "%s/%s/libcuda.so.1", FAKE_FOLDER, kind);
   library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   symbol = fake_symbol(library, "fake_cuda_reset");
   memcpy(&fake_cuda_clean, &symbol, sizeof symbol);
   symbol = fake_symbol(library, "fake_cuda_state");
-  {
-    fake_cuda_getter get;
-    memcpy(&get, &symbol, sizeof symbol);
-    cuda = get();
-  }
+  memcpy(&get, &symbol, sizeof symbol);
+  cuda = get();
+}
+
+/* Opens both libraries; NVRTC is named in the environment. */
+TEST_UNUSED static void fake_open(const char *kind) {
+  char path[600];
+  void *library, *symbol;
+  fake_nvrtc_getter get;
+  fake_open_cuda(kind);
   (void)snprintf(path, sizeof path, "%s/%s/libnvrtc.so.13", FAKE_FOLDER, kind);
   library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   symbol = fake_symbol(library, "fake_nvrtc_reset");
   memcpy(&fake_nvrtc_clean, &symbol, sizeof symbol);
   symbol = fake_symbol(library, "fake_nvrtc_state");
-  {
-    fake_nvrtc_getter get;
-    memcpy(&get, &symbol, sizeof symbol);
-    nvrtc = get();
-  }
+  memcpy(&get, &symbol, sizeof symbol);
+  nvrtc = get();
   (void)setenv("MERBIT_NVRTC", path, 1);
   fake_reset();
 }

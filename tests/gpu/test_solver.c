@@ -325,6 +325,93 @@ static void test_solvers_of_several_threads(void **state) {
   linear_free(&l);
 }
 
+/* Vectors that are filled in a stream which does not wait for the default stream, as the solver
+ * must. A solver with a stream of its own gives the same bits. */
+static void check_stream(const linear *l, merbit_solver_desc desc, void *stream, int host) {
+  const mbi_driver *driver = &context->device.driver;
+  const size_t bytes = (size_t)l->n * sizeof(double);
+  const merbit_view view = linear_view(l);
+  merbit_buffer *right, *b, *x, *y;
+  merbit_solver *solver;
+  merbit_solver_result result;
+  double expected[81], found[81], product[81];
+  int round, i;
+  desc.deterministic = 1;
+  assert_int_equal(solve_once(l, &desc, expected).status, MERBIT_OK);
+  desc.stream = stream;
+  desc.vector_memory = host ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEVICE;
+  (void)place(l->b, bytes, &right);
+  assert_int_equal(merbit_buffer_create(context, bytes, &b), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, bytes, &x), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, bytes, &y), MERBIT_OK);
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  for (round = 0; round < 2; round++) {
+    memset(found, 0, sizeof found);
+    assert_int_equal(merbit_buffer_upload(b, 0, found, bytes), MERBIT_OK);
+    assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+    assert_int_equal(driver->memcpy_dtod_async(mbi_device_address(merbit_buffer_pointer(b)),
+                                               mbi_device_address(merbit_buffer_pointer(right)),
+                                               bytes, stream),
+                     0);
+    mbi_device_leave(context);
+    if (host) {
+      assert_int_equal(merbit_solver_solve(solver, l->b, found, 0, NULL, 0, &result),
+                       MERBIT_OK);
+      assert_int_equal(merbit_solver_multiply(solver, found, product), MERBIT_OK);
+    } else {
+      assert_int_equal(merbit_solver_solve(solver, merbit_buffer_pointer(b),
+                                           merbit_buffer_pointer(x), 0, NULL, 0, &result),
+                       MERBIT_OK);
+      assert_int_equal(
+          merbit_solver_multiply(solver, merbit_buffer_pointer(x), merbit_buffer_pointer(y)),
+          MERBIT_OK);
+      assert_int_equal(merbit_buffer_download(x, 0, found, bytes), MERBIT_OK);
+      assert_int_equal(merbit_buffer_download(y, 0, product, bytes), MERBIT_OK);
+    }
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    assert_memory_equal(found, expected, bytes);
+    for (i = 0; i < l->n; i++) {
+      assert_true(fabs(product[i] - l->b[i]) <= 1e-7);
+    }
+    assert_int_equal(merbit_solver_update_values(solver, l->values, MERBIT_MEMORY_HOST),
+                     MERBIT_OK);
+  }
+  merbit_solver_destroy(solver);
+  merbit_buffer_destroy(right);
+  merbit_buffer_destroy(b);
+  merbit_buffer_destroy(x);
+  merbit_buffer_destroy(y);
+}
+
+static void test_stream(void **state) {
+  const mbi_driver *driver = &context->device.driver;
+  linear l = linear_grid(9, 0, 3, 0);
+  merbit_solver_desc desc;
+  void *stream;
+  int host;
+  (void)state;
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  assert_int_equal(driver->stream_create(&stream, MBI_STREAM_NON_BLOCKING), 0);
+  mbi_device_leave(context);
+  for (host = 0; host <= 1; host++) {
+    desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+    desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+    check_stream(&l, desc, stream, host);
+    desc.refine = 1;
+    check_stream(&l, desc, stream, host);
+    desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 1e-9);
+    desc.reorder = 1;
+    check_stream(&l, desc, stream, host);
+    desc = solver_desc(MERBIT_SOLVER_GMRES, 1e-9);
+    desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+    check_stream(&l, desc, stream, host);
+  }
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  assert_int_equal(driver->stream_destroy(stream), 0); /* no solver has destroyed it */
+  mbi_device_leave(context);
+  linear_free(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
@@ -335,6 +422,7 @@ int main(void) {
       cmocka_unit_test(test_values_beyond_f32_there),
       cmocka_unit_test(test_zero_diagonal_there),
       cmocka_unit_test(test_no_marks_before),
+      cmocka_unit_test(test_stream),
       GMRES_CASES,
       EIGEN_CASES,
   };

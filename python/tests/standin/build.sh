@@ -10,7 +10,7 @@ g++ $flags -I"$tests" -I"$tests/fake" -c "$tests/fake/run.cpp" -o "$folder/ahead
 g++ $flags -I"$tests" -I"$tests/fake" -x c++-header "$tests/fake/ahead.h" -o "$folder/ahead/fake/ahead.h.gch"
 library() {
   g++ -std=c++17 -O1 -fPIC -shared -fvisibility=default -I"$tests" -I"$tests/fake" -DFAKE_COMPILER='"g++"' \
-    -DFAKE_FLAGS="\"-shared $flags\"" -DFAKE_TESTS="\"$tests\"" -DFAKE_AHEAD="\"$folder/ahead\"" \
+    -DFAKE_FULL_FLAGS='""' -DFAKE_FLAGS="\"-shared $flags\"" -DFAKE_TESTS="\"$tests\"" -DFAKE_AHEAD="\"$folder/ahead\"" \
     -DFAKE_FOLDER="\"$folder/programs\"" -Wl,-soname,"$2" "$tests/fake/$1" -o "$folder/$2" -pthread -ldl
 }
 library cuda.cpp libcuda.so.1

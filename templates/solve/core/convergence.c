@@ -192,6 +192,15 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
 
 /* ---- Descriptions of how the solve ended ------------------------------------------------- */
 
+MERBIT_API const char *merbit_stop_name(merbit_stop stop) {
+  static const char *const names[] = {"MERBIT_STOP_CONVERGED", "MERBIT_STOP_CAP",
+                                      "MERBIT_STOP_CANCELLED", "MERBIT_STOP_NOT_FINITE",
+                                      "MERBIT_STOP_STAGNATED", "MERBIT_STOP_BREAKDOWN"};
+  return (int)stop >= 0 && (size_t)stop < sizeof names / sizeof names[0]
+             ? names[stop]
+             : "MERBIT_UNKNOWN_STOP";
+}
+
 /* Writes which number made the recurrence break down. */
 static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
                                          size_t size) {

@@ -14,12 +14,14 @@
 /* CU_GRAPH_COND_ASSIGN_DEFAULT: the condition gets its default at each launch of the graph. */
 #define MBI_GRAPH_ASSIGN_DEFAULT 1
 
-/* Creates the solver's stream, which is ordered with the default stream. On failure the solver
- * uses the default stream, and nothing is recorded. */
+/* Creates the solver's stream, which is ordered with the default stream, unless the caller has
+ * given one. On failure the solver uses the default stream, and nothing is recorded. */
 MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
   const mbi_driver *driver = &solver->context->device.driver;
   void *stream = NULL;
-  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
+  if (solver->desc.stream != NULL) {
+    solver->gpu.stream = solver->desc.stream;
+  } else if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
     const mbi_curesult result = driver->stream_create(&stream, 0);
     (void)mbi_device_mark_lost(solver->context, result);
     solver->gpu.stream = result == 0 ? stream : NULL;
@@ -237,7 +239,7 @@ MBI_INTERNAL void mbi_recorded_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
   mbi_recorded_release(solver);
-  if (solver->gpu.stream != NULL && solver->inner == NULL) {
+  if (solver->gpu.stream != solver->desc.stream && solver->inner == NULL) {
     (void)mbi_device_mark_lost(context, driver->stream_destroy(solver->gpu.stream));
   }
 }

@@ -4,29 +4,38 @@
 #include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 
-/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. */
+/* merbit_solver_solve: copies vectors in, iterates, copies x out and reports. Products with a
+ * solver's matrix. */
 
-static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
-                                              const void *x) {
+/* Checks the vectors of a call. `names` are those of its parameters `in` and `out`. */
+static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
+                                              const void *in, const void *out,
+                                              const char *names) {
   merbit_context *context = solver->context;
-  if (solver->n > 0 && (b == NULL || x == NULL)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_solve: `%s` is NULL",
-                    b == NULL ? "b" : "x");
+  if (solver->n > 0 && (in == NULL || out == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call,
+                    names[in != NULL]);
   }
-  if (mbi_overlap(b, mbi_solve_bytes(solver), x, mbi_solve_bytes(solver))) {
+  if (mbi_overlap(in, mbi_solve_bytes(solver), out, mbi_solve_bytes(solver))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_solver_solve: b and x overlap; use two vectors of %" PRId64
-                    " elements",
-                    solver->n);
+                    "%s: %c and %c overlap; use two vectors of %" PRId64 " elements", call,
+                    names[0], names[1], solver->n);
   }
   if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
-      (!mbi_device_owns(context, b) || !mbi_device_owns(context, x))) {
+      (!mbi_device_owns(context, in) || !mbi_device_owns(context, out))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_solver_solve: %s is host memory, but the solver computes on CUDA; "
-                    "use a merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
-                    mbi_device_owns(context, b) ? "x" : "b");
+                    "%s: %c is host memory, but the solver computes on CUDA; use a "
+                    "merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
+                    call, names[mbi_device_owns(context, in) != 0]);
   }
   return MERBIT_OK;
+}
+
+/* Makes the caller's stream wait for the solver's preparation on the default stream. */
+static merbit_status mbi_solver_join(merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) && solver->desc.stream != NULL
+             ? mbi_device_synchronize(solver->context, NULL)
+             : MERBIT_OK;
 }
 
 /* Copies b and the first x into the solver's vectors and scales them. */
@@ -126,7 +135,10 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   }
   mbi_solver_reset(solver, history, history_size);
   MBI_TRY(mbi_solver_enter(solver));
-  status = mbi_solver_check_vectors(solver, b, x);
+  status = mbi_solver_check_vectors(solver, "merbit_solver_solve", b, x, "bx");
+  if (status == MERBIT_OK) {
+    status = mbi_solver_join(solver);
+  }
   if (status == MERBIT_OK && solver->n > 0) {
     status = mbi_solver_run(solver, b, x, start_from_x, &answer);
   }
@@ -135,5 +147,30 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
     mbi_solver_finish(solver, &answer);
     *result = answer;
   }
+  return status;
+}
+
+/* Multiplies by the solver's values, then undoes their scaling. The CUDA context must be
+ * current. */
+static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
+  MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
+  if (solver->n == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_solver_join(solver));
+  MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
+  return mbi_solve_copy_out(solver, MBI_AT_B, y);
+}
+
+MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y) {
+  merbit_status status;
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  MBI_TRY(mbi_solver_enter(solver));
+  status = mbi_solver_product(solver, x, y);
+  mbi_solver_leave(solver);
   return status;
 }

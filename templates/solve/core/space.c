@@ -68,6 +68,9 @@ MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
 MBI_INTERNAL merbit_status mbi_solve_download(merbit_solver *solver, void *target,
                                               const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
+    if (solver->desc.stream != NULL) { /* the default stream may not wait for the caller's */
+      MBI_TRY(mbi_device_synchronize(solver->context, solver->gpu.stream));
+    }
     return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
   }
   memcpy(target, source, bytes);

@@ -158,8 +158,8 @@ static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
   plan->tuning[MBI_KNOB_SCAN_WHOLE] = whole;
 }
 
-/* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix or the
- * memory does not allow the candidate, its time is infinite. */
+/* Builds the plan's form for a candidate, times it, and destroys it again. If the matrix, the
+ * memory or a missing compiler does not allow the candidate, its time is infinite. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
                                      mbi_devptr y) {
   merbit_context *context = plan->context;
@@ -176,7 +176,8 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   }
   mbi_plan_release(plan, carries);
   mbi_method_destroy(plan);
-  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE ||
+      status == MERBIT_NO_COMPILER) {
     char reason[384];
     mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "not measured: %s", reason);

@@ -95,7 +95,7 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
   if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.vectors is %d, but several vectors are multiplied by plus-times "
-                    "only; make a plan for one vector with this plan_desc.semiring",
+                    "only; set plan_desc.vectors to 1 and call merbit_spmv for each vector",
                     desc->vectors);
   }
   takes = mbi_plan_side(context, desc) == MERBIT_SIDE_CPU ? MBI_TAKES_VECTORS_CPU

@@ -370,6 +370,7 @@ static void test_refine(void **state) {
 }
 
 #include "solve/core/scale_cases.h"
+#include "solve/core/multiply_cases.h"
 #include "solve/core/solver_twice.h"
 
 #define SOLVER_CASES                                                                           \
@@ -378,11 +379,12 @@ static void test_refine(void **state) {
       cmocka_unit_test(test_not_finite), cmocka_unit_test(test_overflow),                      \
       cmocka_unit_test(test_diagonal), cmocka_unit_test(test_empty),                           \
       cmocka_unit_test(test_cap_and_cancel), cmocka_unit_test(test_stagnation),                \
-      cmocka_unit_test(test_cap_without_progress),                                             \
-      cmocka_unit_test(test_limit), cmocka_unit_test(test_repeats),                            \
-      cmocka_unit_test(test_buffers), cmocka_unit_test(test_views),                            \
-      cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \
-      cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine),                           \
-      cmocka_unit_test(test_twice), cmocka_unit_test(test_far), cmocka_unit_test(test_too_far)
+      cmocka_unit_test(test_cap_without_progress), cmocka_unit_test(test_limit),               \
+      cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
+      cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
+      cmocka_unit_test(test_singular_block), cmocka_unit_test(test_reorder),                   \
+      cmocka_unit_test(test_refine), cmocka_unit_test(test_twice), cmocka_unit_test(test_far), \
+      cmocka_unit_test(test_too_far), cmocka_unit_test(test_multiply),                         \
+      cmocka_unit_test(test_multiply_refusals)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */

@@ -273,9 +273,22 @@ static void test_allocations(void **state) {
   linear_free(&l);
 }
 
+static void test_stop_names(void **state) {
+  (void)state;
+  assert_string_equal(merbit_stop_name(MERBIT_STOP_CONVERGED), "MERBIT_STOP_CONVERGED");
+  assert_string_equal(merbit_stop_name(MERBIT_STOP_CAP), "MERBIT_STOP_CAP");
+  assert_string_equal(merbit_stop_name(MERBIT_STOP_CANCELLED), "MERBIT_STOP_CANCELLED");
+  assert_string_equal(merbit_stop_name(MERBIT_STOP_NOT_FINITE), "MERBIT_STOP_NOT_FINITE");
+  assert_string_equal(merbit_stop_name(MERBIT_STOP_STAGNATED), "MERBIT_STOP_STAGNATED");
+  assert_string_equal(merbit_stop_name(MERBIT_STOP_BREAKDOWN), "MERBIT_STOP_BREAKDOWN");
+  assert_string_equal(merbit_stop_name((merbit_stop)6), "MERBIT_UNKNOWN_STOP");
+  assert_string_equal(merbit_stop_name((merbit_stop)-1), "MERBIT_UNKNOWN_STOP");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
+      cmocka_unit_test(test_stop_names),
       GMRES_CASES,
       EIGEN_CASES,
       cmocka_unit_test(test_callback),
