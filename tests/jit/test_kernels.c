@@ -167,6 +167,22 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
   free(log);
 }
 
+/* Compiles the files that inspect a CSR. */
+static void compile_csr(int form, int capability) {
+  static const char *const files[] = {
+      "spmv/shared/csr_blocks.cu",  "spmv/shared/csr_check.cu",
+      "spmv/shared/csr_columns.cu", "spmv/shared/csr_hash.cu",
+      "spmv/shared/csr_sample.cu",  "spmv/shared/nonempty_rows.cu",
+      "spmv/stages/value_check.cu", "spmv/stages/value_groups.cu",
+      "spmv/stages/value_sample.cu"};
+  mbi_preamble preamble;
+  size_t i;
+  arrays_preamble(form, &preamble);
+  for (i = 0; i < sizeof files / sizeof files[0]; i++) {
+    compile(files[i], &preamble, capability);
+  }
+}
+
 /* Every shape up to 8 x 8 on the diagonal, and odd ones; x loaded in both ways. In quick effort
  * each shape by half of the forms, by the others on the next architecture. */
 static void compile_blocks(int capability) {
@@ -295,8 +311,7 @@ static void compile_for_every_architecture(void) {
     compile("spmv/gpu/many/many.cu", &preamble, archs[i]);
     many_preamble(MERBIT_F32, 64 + 256, 8, 0, &preamble);
     compile("spmv/gpu/many/rows.cu", &preamble, archs[i]);
-    arrays_preamble(0, &preamble);
-    compile("spmv/shared/device_csr.cu", &preamble, archs[i]);
+    compile_csr(0, archs[i]);
     profile_preamble(&preamble);
     compile("jit/profile.cu", &preamble, archs[i]);
     extract_preamble(0, &preamble);
@@ -399,8 +414,7 @@ static void compile_every_form(void) {
       compile_csr_studies(capabilities[c]);
     }
     for (form = 0; form < 8; form++) {
-      arrays_preamble(form, &preamble);
-      compile("spmv/shared/device_csr.cu", &preamble, capabilities[c]);
+      compile_csr(form, capabilities[c]);
       extract_preamble(form, &preamble);
       compile("spmv/stages/extract_blocks.cu", &preamble, capabilities[c]);
       full_preamble(form, &preamble);

@@ -176,7 +176,7 @@ MUTATIONS = [
     ("mbk_rows_product", "MBK_STOP_HERE", "", "products by rows run on behind the last iteration", "fake_gpu_epilogue"),
     ("mbi_plan_build_cuda", "if (plan->making.unsynchronised) {", "if (1) {",
      "a plan is given that the GPU is still at work for", "fake_calls"),
-    ("mbk_arrays_lengths", "(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride",
+    ("mbk_columns_lengths", "(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride",
      "(a.row_ptr[c + 1] - a.row_ptr[c])) / a.stride", "columns counted by rows are rounded down", "simt_nonempty_rows"),
     ("mbi_solve_find_fused", "resident * device->multiprocessors >= blocks",
      "resident * device->multiprocessors >= 0", "a sweep of more blocks than are resident", "fake_path"),
