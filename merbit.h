@@ -567,7 +567,8 @@
  *
  * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
  * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit looks
- * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels.
+ * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels. The context's
+ * CPU threads compile the kernels that a plan needs side by side.
  *
  * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
  * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit. An empty cache_dir turns the disk cache off. The
@@ -970,11 +971,12 @@ typedef struct merbit_plan_info {
   int64_t tiles;                   /* number of tiles; 0 on the CPU */
   int64_t bytes_per_product;       /* the bytes of the matrix, x and y, each once */
   int64_t device_bytes;            /* GPU memory that the plan holds, its workspace included */
-  int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled, or
-                                      on the CPU */
+  int cubin_from_cache;            /* 1: the product's kernels came from disk, or an earlier plan
+                                      had loaded them; 0: compiled, or on the CPU */
   double plan_seconds;             /* time of merbit_plan_create */
-  double compile_seconds;          /* NVRTC's part of plan_seconds; 0 after a cache hit */
-  double load_seconds;             /* part of plan_seconds: reading and loading the cubin */
+  double compile_seconds;          /* part of plan_seconds: waiting for NVRTC; 0 if all kernels
+                                      came from a cache */
+  double load_seconds;             /* part of plan_seconds: reading and loading all cubins */
   double transpose_seconds;        /* part of plan_seconds: making the transpose; 0 for a COO */
   double reorder_seconds;          /* part of plan_seconds: finding the order, moving the matrix */
   int64_t bandwidth_before;        /* reordered plans: the largest |i - j| of the view's entries */
@@ -2941,6 +2943,7 @@ typedef struct mbi_unit {
   size_t key_size;
   void *image;
   size_t image_size;
+  merbit_error failure;
 } mbi_unit;
 typedef struct mbi_texts {
   const char *names[MBI_SOURCES + 1];
@@ -9265,10 +9268,25 @@ static merbit_status mbi_unit_compile(mbi_unit *unit) {
 
 static void mbi_unit_compile_task(void *argument, int index) {
   mbi_unit *unit = ((mbi_unit *const *)argument)[index];
-  if (mbi_unit_compile(unit) != MERBIT_OK) {
-    char reason[1];
-    mbi_error_clear(unit->context, reason, sizeof reason);
+  unit->failure.status = mbi_unit_compile(unit);
+  if (unit->failure.status != MERBIT_OK) {
+    mbi_error_clear(unit->context, unit->failure.message, sizeof unit->failure.message);
   }
+}
+
+static merbit_status mbi_units_compile(mbi_unit **units, int count) {
+  int i;
+  if (count == 1) {
+    return mbi_unit_compile(units[0]);
+  }
+  mbi_parallel(units[0]->context, count, mbi_unit_compile_task, units);
+  for (i = 0; i < count; i++) {
+    const merbit_error *failure = &units[i]->failure;
+    if (failure->status != MERBIT_OK) {
+      return mbi_fail(units[i]->context, failure->status, "%s", failure->message);
+    }
+  }
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_unit_load(mbi_unit *unit) {
@@ -9300,12 +9318,7 @@ static merbit_status mbi_units_make(mbi_unit *units, int count, mbi_program_time
   if (left == 0) {
     return MERBIT_OK;
   }
-  if (left > 1) {
-    mbi_parallel(units[0].context, left, mbi_unit_compile_task, missing);
-  }
-  for (i = 0; i < left; i++) {
-    MBI_TRY(missing[i]->image != NULL ? MERBIT_OK : mbi_unit_compile(missing[i]));
-  }
+  MBI_TRY(mbi_units_compile(missing, left));
   start = mbi_seconds();
   times->compile += start - now;
   for (i = 0; i < left; i++) {
@@ -27078,6 +27091,8 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     merbit_memory memory) {
   const merbit_view *view;
   mbi_new_values fresh;
+  mbi_program_times times;
+  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -27105,7 +27120,10 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   fresh.values = values;
   fresh.memory = memory;
   fresh.count = mbi_view_values(view);
-  return mbi_stages_map_values(plan, &fresh);
+  times = plan->times;
+  status = mbi_stages_map_values(plan, &fresh);
+  plan->times = times;
+  return status;
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */

@@ -127,6 +127,7 @@ typedef struct mbi_unit {
   size_t key_size;
   void *image; /* compiled, but not loaded yet; or NULL */
   size_t image_size;
+  merbit_error failure; /* of another thread's attempt to compile it */
 } mbi_unit;
 typedef struct mbi_texts { /* the files that NVRTC sees, by name */
   const char *names[MBI_SOURCES + 1];

@@ -315,14 +315,30 @@ static merbit_status mbi_unit_compile(mbi_unit *unit) {
                              &unit->target, &unit->image, &unit->image_size);
 }
 
-/* A task of mbi_parallel: compiles one of several units. A unit that cannot be compiled keeps
- * no image. The calling thread then tries again, so that the failure is its own. */
+/* A task of mbi_parallel: compiles one of several units. The unit keeps a failure, which the
+ * thread that makes the program reports. */
 static void mbi_unit_compile_task(void *argument, int index) {
   mbi_unit *unit = ((mbi_unit *const *)argument)[index];
-  if (mbi_unit_compile(unit) != MERBIT_OK) {
-    char reason[1];
-    mbi_error_clear(unit->context, reason, sizeof reason);
+  unit->failure.status = mbi_unit_compile(unit);
+  if (unit->failure.status != MERBIT_OK) {
+    mbi_error_clear(unit->context, unit->failure.message, sizeof unit->failure.message);
   }
+}
+
+/* Compiles all units, side by side if they are several. */
+static merbit_status mbi_units_compile(mbi_unit **units, int count) {
+  int i;
+  if (count == 1) {
+    return mbi_unit_compile(units[0]);
+  }
+  mbi_parallel(units[0]->context, count, mbi_unit_compile_task, units);
+  for (i = 0; i < count; i++) {
+    const merbit_error *failure = &units[i]->failure;
+    if (failure->status != MERBIT_OK) {
+      return mbi_fail(units[i]->context, failure->status, "%s", failure->message);
+    }
+  }
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_unit_load(mbi_unit *unit) {
@@ -356,12 +372,7 @@ static merbit_status mbi_units_make(mbi_unit *units, int count, mbi_program_time
   if (left == 0) {
     return MERBIT_OK;
   }
-  if (left > 1) {
-    mbi_parallel(units[0].context, left, mbi_unit_compile_task, missing);
-  }
-  for (i = 0; i < left; i++) {
-    MBI_TRY(missing[i]->image != NULL ? MERBIT_OK : mbi_unit_compile(missing[i]));
-  }
+  MBI_TRY(mbi_units_compile(missing, left));
   start = mbi_seconds();
   times->compile += start - now;
   for (i = 0; i < left; i++) {
