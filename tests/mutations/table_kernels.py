@@ -258,7 +258,7 @@ MUTATIONS = [
      "two chunks to a block one block too early", "spmv_gpu_merge_path"),
     ("mbi_choose_auto", "if (mbi_choose_unseen(plan)) {", "if (0) {", "a plan for one product looks at the matrix",
      "fake_path"),
-    ("mbi_choose_values", "(plan->row->cuda != NULL && plan->row->cuda->forms == 0) ||", "",
+    ("mbi_choose_shortens", "(plan->row->cuda == NULL || plan->row->cuda->forms != 0) &&", "",
      "the merge path looks at the values", "fake_path"),
     # ---- early launches --------------------------------------------------------------------------
     ("mbi_device_examine", "device->dependent_launch = device->compute_capability >= 90",
