@@ -260,7 +260,7 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
   return status;
 }
 
-/* ---- Units: parts of programs, from the cache or compiled, loaded into the current context */
+/* ---- Units: parts of programs while they are made ---------------------------------------- */
 
 /* Loads a cached image. If the driver refuses it, part->module stays NULL and the cache entry
  * is removed. */
@@ -315,7 +315,7 @@ static merbit_status mbi_unit_compile(mbi_unit *unit) {
                              &unit->target, &unit->image, &unit->image_size);
 }
 
-/* A task of mbi_parallel: compiles one of several units. The unit keeps a failure, which the
+/* Compiles one of several units, as a task of mbi_parallel. The unit keeps a failure, which the
  * thread that makes the program reports. */
 static void mbi_unit_compile_task(void *argument, int index) {
   mbi_unit *unit = ((mbi_unit *const *)argument)[index];

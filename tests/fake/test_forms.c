@@ -94,7 +94,7 @@ static void halves(void **state) {
   expect_form(3, EVENLY, MERBIT_F64, 0, 0x1p-10, "; values exact in f16;");
 }
 
-/* What mbi_choose is said to compile at once is what it then needs, by the method, the number
+/* mbi_choose_inspects names the programs that the choice then needs, by the method, the number
  * of products and whether there are values. */
 static void inspected_at_once(void **state) {
   enum {

@@ -383,7 +383,7 @@ static void spills_are_seen(void **state) {
   blocks = strstr(preamble.text, "#define MBK_BLOCKS ");
   assert_non_null(blocks);
   blocks[strlen("#define MBK_BLOCKS ")] = '8';
-  log = log_of("spmv/gpu/many/many.cu", &preamble, 90);
+  log = log_of("spmv/gpu/many/many.cu", &preamble, 90, -1);
   assert_true(spilling(log));
   free(log);
 }

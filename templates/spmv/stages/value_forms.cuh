@@ -1,4 +1,4 @@
-// What the kernels on forms of values share. Values have 8 bytes if `wide`, else 4. Two values
+// Shared by the kernels on forms of values. Values have 8 bytes if `wide`, else 4. Two values
 // are equal if their bits are. Forms are bits of a mask, numbered as in spmv/shared/values.cuh.
 #ifndef MBK_FORM_EQUAL
 #include "jit/device.cuh"
