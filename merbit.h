@@ -564,7 +564,8 @@
  *
  * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
  * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit looks
- * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels.
+ * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels. The
+ * context's CPU threads compile the kernels that a plan needs side by side.
  *
  * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
  * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit. An empty cache_dir turns the disk cache off. The
@@ -969,11 +970,12 @@ typedef struct merbit_plan_info {
   int64_t tiles;                   /* number of tiles; 0 on the CPU */
   int64_t bytes_per_product;       /* the bytes of the matrix, x and y, each once */
   int64_t device_bytes;            /* GPU memory that the plan holds, its workspace included */
-  int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled, or
-                                      on the CPU */
+  int cubin_from_cache;            /* 1: the product's kernels came from disk, or an earlier plan
+                                      had loaded them; 0: compiled, or on the CPU */
   double plan_seconds;             /* time of merbit_plan_create */
-  double compile_seconds;          /* NVRTC's part of plan_seconds; 0 after a cache hit */
-  double load_seconds;             /* part of plan_seconds: reading and loading the cubin */
+  double compile_seconds;          /* part of plan_seconds: waiting for NVRTC; 0 if all kernels
+                                      came from a cache */
+  double load_seconds;             /* part of plan_seconds: reading and loading all cubins */
   double transpose_seconds;        /* part of plan_seconds: making the transpose; 0 for a COO */
   double reorder_seconds;          /* part of plan_seconds: finding the order, moving the matrix */
   int64_t bandwidth_before;        /* reordered plans: the largest |i - j| of the view's entries */
@@ -1741,13 +1743,22 @@ typedef struct mbi_cache {
   int64_t hits, misses, errors;
 } mbi_cache;
 
-typedef struct mbi_program {
+#define MBI_PARTS 3
+
+typedef struct mbi_part {
   void *module;
   struct mbi_loaded *shared;
+} mbi_part;
+
+typedef struct mbi_program {
+  mbi_part parts[MBI_PARTS];
   int from_cache;
-  double compile_seconds;
-  double load_seconds;
 } mbi_program;
+
+typedef struct mbi_program_times {
+  double compile;
+  double load;
+} mbi_program_times;
 #define MBI_FAILURES 64
 
 typedef struct mbi_failure {
@@ -2852,8 +2863,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 70
-#define MBI_KERNEL_HASH "e4b38bd4842519fe62ce742acee403104f8671e5b30ee4fcacdae78842abbd0c"
+#define MBI_SOURCES 77
+#define MBI_KERNEL_HASH "45432f4bafe78e32d40a5d615dc2626ff75849d9036e24579fce47f225958b4e"
 
 typedef struct mbi_source {
   const char *name;
@@ -2945,7 +2956,7 @@ typedef struct mbi_pack_head {
 } mbi_pack_head;
 
 #ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 32
+#define MBI_LOADED_IDLE 96
 #endif
 typedef struct mbi_loaded {
   struct mbi_loaded *next;
@@ -2976,10 +2987,29 @@ typedef struct mbi_preamble {
 #define MBI_NO_SOURCE_INCLUDE 11070
 typedef struct mbi_target {
   char architecture[48];
-  const char *options[3];
+  char part[32];
+  const char *options[4];
   int count;
   int ptx;
 } mbi_target;
+typedef struct mbi_program_wish {
+  const char *file;
+  const mbi_preamble *preamble;
+  int parts;
+  mbi_program *program;
+} mbi_program_wish;
+#define MBI_WISHES 10
+typedef struct mbi_unit {
+  merbit_context *context;
+  const mbi_program_wish *wish;
+  mbi_part *part;
+  mbi_target target;
+  char *key;
+  size_t key_size;
+  void *image;
+  size_t image_size;
+  merbit_error failure;
+} mbi_unit;
 typedef struct mbi_texts {
   const char *names[MBI_SOURCES + 1];
   const char *texts[MBI_SOURCES + 1];
@@ -4533,7 +4563,16 @@ NULL};
 
 static const char *const mbi_source_jit_device_cuh[] = {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
-"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n#define MBK_KERNEL extern \"C\" __global__ void\n"
+"#define MBK_PLAIN_LAUNCH 0\n#endif\n\n\n\n\n\n"
+"#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0\n"
+"#define MBK_KERNEL extern \"C\" __global__ void\n#else\n"
+"#define MBK_KERNEL template <int> __global__ void\n#endif\n"
+"#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 1\n"
+"#define MBK_KERNEL_1 extern \"C\" __global__ void\n#else\n"
+"#define MBK_KERNEL_1 template <int> __global__ void\n#endif\n"
+"#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 2\n"
+"#define MBK_KERNEL_2 extern \"C\" __global__ void\n#else\n"
+"#define MBK_KERNEL_2 template <int> __global__ void\n#endif\n"
 "#define MBK_DEVICE static __device__ __forceinline__\n#define MBK_CALLED \\\n"
 "static __device__ __noinline__\n#define MBK_MEMBER __device__ __forceinline__\n"
 "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
@@ -4548,13 +4587,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "typedef unsigned short mbk_u16;\n\n\n\n"
 "template <class T> struct mbk_pointer_to { typedef T *type; };\n"
 "#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n"
+"template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n",
 "if (alignof(T) <= alignof(mbk_scalar)) {\nreturn *(const T *)&scalar;\n}\n"
 "memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
 "return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_threads() {\nreturn blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\n"
-"return threadIdx.x & 31u;\n}\n\nMBK_DEVICE void mbk_block_sync() {\n__syncthreads();\n}\n",
+"return threadIdx.x & 31u;\n}\n\nMBK_DEVICE void mbk_block_sync() {\n__syncthreads();\n}\n"
 "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n__syncwarp(mask);\n}\n\n"
 "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
 "return __shfl_sync(mask, value, lane, width);\n}\n"
@@ -4570,14 +4609,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE float mbk_fused(float a, float b, float c) {\nreturn __fmaf_rn(a, b, c);\n}\n"
 "MBK_DEVICE double mbk_fused(double a, double b, double c) {\nreturn __fma_rn(a, b, c);\n"
 "}\n\n\nMBK_DEVICE mbk_u16 mbk_half_of(float value) {\nmbk_u16 bits;\n"
-"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\nreturn bits;\n}\n"
+"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\nreturn bits;\n}\n",
 "MBK_DEVICE float mbk_half_value(mbk_u16 bits) {\nfloat value;\n"
 "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\nreturn value;\n}\n\n\n"
 "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n"
 "return __uint_as_float((mbk_u32)bits << 16);\n}\n\n"
 "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\nreturn __clz((int)bits);\n}\n"
 "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\nreturn __popc(bits);\n}\n"
-"MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\nreturn __popcll(bits);\n}\n\n\n",
+"MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\nreturn __popcll(bits);\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
 "return atomicAdd(address, value);\n}\n\n"
 "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
@@ -4595,13 +4634,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {\n"
 "const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);\n"
-"const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;\n"
+"const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;\n",
 "#if __CUDA_ARCH__ >= 700\nasm volatile(\"st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};\"\n:\n"
 ": \"l\"(slot), \"l\"(low), \"l\"(high)\n: \"memory\");\n#else\n"
 "((volatile mbk_u64 *)slot)[0] = low;\n((volatile mbk_u64 *)slot)[1] = high;\n#endif\n}\n\n"
 "template <int COUNT>\n"
 "MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {\n"
-"bool missing;\ndo {\nmissing = false;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n",
+"bool missing;\ndo {\nmissing = false;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
 "mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
 "asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
 ": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\n"
@@ -4620,13 +4659,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "bits.half = __ldg((const unsigned short *)address);\n} else {\n"
 "bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
-"mbk_pack_bits<T, N> bits;\nif (sizeof(T) * N == 16) {\n"
+"mbk_pack_bits<T, N> bits;\nif (sizeof(T) * N == 16) {\n",
 "bits.four = __ldcs((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
 "bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 2) {\n"
 "bits.half = __ldcs((const unsigned short *)address);\n} else {\n"
 "bits.one = __ldcs((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n"
 "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
-"*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n",
+"*(mbk_pack<T, N> *)address = pack;\n}\n\n\n\n"
 "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n#if __CUDA_ARCH__ >= 800\n"
 "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
 ": \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n: \"memory\");\n#else\n"
@@ -4642,7 +4681,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\n"
 "return mbk_load(address);\n}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
-"extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
+"extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n",
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
@@ -5880,7 +5919,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "*part_start; const MBK_COMPUTE *products; const mbk_u16 *places; const MBK_VALUE *by_row; "
 "const mbk_u32 *row_ends, *tile_row, *row_id; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; "
 "mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_binned_sum_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_binned_multiply(MBK_GRID_CONSTANT mbk_binned_multiply_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nMBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
 "const mbk_u32 *const item = a.items + 3 * (mbk_u64)mbk_block();\n"
@@ -5939,7 +5978,7 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\nif ((mbk_u64)i < left) {\n"
 "product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(row_number)), product[i]);\n}\n"
 "row_number += ends >> i & 1;\n}\n}\n#endif\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_binned_sum(MBK_GRID_CONSTANT mbk_binned_sum_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
@@ -6147,7 +6186,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "a.x, a.y, a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha,\nbeta);\n} else {\n"
 "mbk_bsr_run<1>(a.row_ends, a.slot_row, a.row_id, a.columns, a.values, a.masks, a.x, a.y,\n"
 "a.firsts, a.tails, a.rows, a.cols, tile, strip, alpha, beta);\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
 "mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
@@ -6559,7 +6598,7 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, const "
 "mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE ",
 "*a_values, const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const "
@@ -7038,7 +7077,7 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
 "}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n",
 "#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+"MBK_KERNEL_1 MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
 "mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\n"
 "MBK_SHARED_MEMORY(shared);\nMBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
@@ -7179,12 +7218,11 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments { const MBK_ROW_PTR "
 "*row_ptr; const mbk_u64 *chunk_row; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 "
 "chunks; mbk_scalar alpha, beta; } mbk_merge_fixup_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
-"mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, a, const MBK_ROW_PTR *a_row_ptr, "
-"mbk_u64 *a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks)) { "
-"MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, a_chunks)\n"
-"const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\nmbk_release();\n"
-"const mbk_u64 begin =\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, "
+"a, const MBK_ROW_PTR *a_row_ptr, mbk_u64 *a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 "
+"a_chunks)) { MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, "
+"a_chunks)\nconst mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
+"mbk_release();\nconst mbk_u64 begin =\n"
 "chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
 "if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
@@ -7198,7 +7236,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR *a_row_ptr, "
 "const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, "
 "const mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, "
@@ -7212,7 +7250,7 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "#define MBK_BACK MBK_ROW_PTR\n",
 "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
+"MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_merge_fixup(MBK_GRID_CONSTANT mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nmbk_await();\n"
 "mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,\n"
@@ -7379,7 +7417,7 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
 "typedef struct mbk_scan_build_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; "
 "mbk_u64 nnz, tiles; mbk_u32 *row_ends, *tile_row; } mbk_scan_build_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(MBK_GRID_CONSTANT mbk_scan_build_arguments a) {\n"
+"MBK_KERNEL_2 MBK_BOUNDS(128) mbk_scan_build(MBK_GRID_CONSTANT mbk_scan_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
 "const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
@@ -7409,7 +7447,7 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 "typedef struct mbk_scan_fixup_arguments { const mbk_u32 *tile_row, *row_id, *empty_id; const "
 "MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows; mbk_scalar alpha, "
 "beta; } mbk_scan_fixup_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
+"MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
@@ -7546,7 +7584,7 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "#define MBK_SUM_BLOCKS \\\n"
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
 "MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n",
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, const "
 "mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
 "*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
@@ -7717,7 +7755,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
 "mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, "
 "const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
 "*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
@@ -7743,7 +7781,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "typedef struct mbk_sliced_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
 "*col_ind; const MBK_VALUE *values; const mbk_u32 *slice_start, *column_start; const mbk_u16 "
 "*pages; const mbk_u32 *length, *row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE "
-"*sliced_values; } mbk_sliced_fill_arguments;\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(512)\n"
+"*sliced_values; } mbk_sliced_fill_arguments;\n\n\n\n\n\nMBK_KERNEL_1 MBK_BOUNDS(512)\n"
 "mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
@@ -7762,7 +7800,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "const mbk_u64 row = first + (mbk_u32)keys[i];\n"
 "given.row_id[first + i] = row < given.rows ? (mbk_u32)row : 0xffffffffu;\n#endif\n}\n}\n"
 "}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_arguments a) {\n"
+"MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
 "const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
@@ -7787,7 +7825,7 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "}\nmbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "codes.at[j] = mbk_page_code(list, column.at[j]);\n}\nmbk_store_pack(columns + slot, codes);\n"
 "}\n\n#define MBK_FILL 4\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(MBK_GRID_CONSTANT mbk_sliced_fill_arguments a) {\n"
+"MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_fill(MBK_GRID_CONSTANT mbk_sliced_fill_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n"
 "const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
@@ -7931,33 +7969,62 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 "#include \"spmv/shared/values.cuh\"\n",
 NULL};
 
-static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
-"\n\n#ifndef MBK_ROW_PTR\n"
+static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_csr_blocks_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"mbk_u64 rows, count, step; mbk_u32 *against; } mbk_csr_blocks_arguments;\n\n\n"
+"#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n"
+"#define MBK_BLOCK_PERIOD 720720u\n\n\nMBK_DEVICE mbk_u32 mbk_csr_inside(mbk_u64 place) {\n"
+"const mbk_u32 rest = (mbk_u32)(place % MBK_BLOCK_PERIOD);\nmbk_u32 sizes = 0;\n"
+"for (mbk_u32 n = 2; n <= 16; n++) {\nsizes |= rest % n != 0 ? 1u << n : 0;\n}\nreturn sizes;\n"
+"}\n\n\nMBK_DEVICE mbk_u32 mbk_csr_any(mbk_u32 bits) {\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n}\nreturn bits;\n}\n\n\n"
+"MBK_DEVICE bool mbk_csr_ruled_out(mbk_u32 *against) {\nmbk_u32 both = 0;\n"
+"if (mbk_lane() == 0) {\n"
+"both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n}\n"
+"both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
+"return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_csr_blocks(MBK_GRID_CONSTANT mbk_csr_blocks_arguments a) {\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n"
+"mbk_u32 high = 0, wide = 0;\nif (warp < a.count) {\n"
+"const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;\n"
+"const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
+"const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
+"bool same = next == end - start;\n",
+"for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
+"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+"if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
+"(mbk_csr_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
+"mbk_csr_ruled_out(a.against))) {\nbreak;\n}\n"
+"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
+"const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
+"same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
+"if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+"wide |= mbk_csr_inside((mbk_u64)k + 1);\n}\n\n"
+"wide |= mbk_csr_inside((mbk_u64)column) & ~mbk_csr_inside((mbk_u64)k);\n}\n}\n"
+"high = same ? 0 : mbk_csr_inside(row + 1);\n}\nhigh = mbk_csr_any(high);\n"
+"wide = mbk_csr_any(wide);\n"
+"if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
+"mbk_atomic_or(a.against, high);\n}\n"
+"if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
+"mbk_atomic_or(a.against + 1, wide);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_csr_check_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
 "#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n"
 "#endif\n#ifndef MBK_BASE\n"
 "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/sample.cuh\"\n\n"
-"typedef struct mbk_arrays_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
-"*col_ind; mbk_i64 rows, cols, nnz; mbk_u32 *bad; } mbk_arrays_check_arguments; typedef struct "
-"mbk_arrays_narrow_arguments { const MBK_COLUMN *wide; mbk_i64 nnz; mbk_i32 *narrow; } "
-"mbk_arrays_narrow_arguments; typedef struct mbk_arrays_count_arguments { const MBK_ROW_PTR "
-"*row_ptr; mbk_u64 rows; mbk_u32 *counts, *longest; mbk_u64 *widths, *sorted; } "
-"mbk_arrays_count_arguments; typedef struct mbk_arrays_offsets_arguments { mbk_u32 *counts; "
-"mbk_u64 blocks; mbk_u32 *total; } mbk_arrays_offsets_arguments; typedef struct "
-"mbk_arrays_compact_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 "
-"*offsets; mbk_u32 *row_id; MBK_ROW_PTR *row_start; mbk_u32 *empty_id; } "
-"mbk_arrays_compact_arguments; typedef struct mbk_arrays_columns_arguments { const MBK_COLUMN "
-"*col_ind; mbk_u64 nnz; mbk_u32 stride; mbk_u32 *counts; } mbk_arrays_columns_arguments; "
-"typedef struct mbk_arrays_lengths_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 cols; "
-"mbk_u32 stride; mbk_u32 *counts; } mbk_arrays_lengths_arguments; typedef struct "
-"mbk_arrays_bins_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 *bins; } "
-"mbk_arrays_bins_arguments; typedef struct mbk_arrays_hash_arguments { const MBK_ROW_PTR "
-"*row_ptr; const MBK_COLUMN *col_ind; mbk_u64 rows, nnz; mbk_u64 *hash; } ",
-"mbk_arrays_hash_arguments; typedef struct mbk_arrays_blocks_arguments { const MBK_ROW_PTR "
-"*row_ptr; const MBK_COLUMN *col_ind; mbk_u64 rows, count, step; mbk_u32 *against; } "
-"mbk_arrays_blocks_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_check(MBK_GRID_CONSTANT mbk_arrays_check_arguments a) {\n"
+"#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_csr_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
+"*col_ind; mbk_i64 rows, cols, nnz; mbk_u32 *bad; } mbk_csr_check_arguments; typedef struct "
+"mbk_csr_narrow_arguments { const MBK_COLUMN *wide; mbk_i64 nnz; mbk_i32 *narrow; } "
+"mbk_csr_narrow_arguments;\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_csr_check(MBK_GRID_CONSTANT mbk_csr_check_arguments a) {\n"
 "const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
 "const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
 "first == 0 && (a.row_ptr[0] != MBK_BASE || a.row_ptr[a.rows] != a.nnz + MBK_BASE);\n"
@@ -7967,146 +8034,119 @@ static const char *const mbi_source_spmv_shared_device_csr_cu[] = {
 "const mbk_i64 column = (mbk_i64)a.col_ind[k] - MBK_BASE;\n"
 "wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n"
 "}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_narrow(MBK_GRID_CONSTANT mbk_arrays_narrow_arguments a) {\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_csr_narrow(MBK_GRID_CONSTANT mbk_csr_narrow_arguments a) {\n"
 "for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n\n\n\n\n"
-"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n#define MBK_LENGTH_BINS 512\n\n"
-"MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
-"const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);\n"
-"return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);\n}\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_length_bin_size(mbk_u32 bin) {\n"
-"return bin < 32 ? bin > 0 : (mbk_u64)2 << (bin - 32) / 16;\n}\n\n\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {\n"
-"const mbk_u32 low = bins[2 * mbk_thread()], high = bins[2 * mbk_thread() + 1];\n"
-"mbk_u32 longer = low + high;\nfor (int d = 1; d < 32; d <<= 1) {\n",
-"const mbk_u32 behind = mbk_shuffle_down(0xffffffffu, longer, d, 32);\n"
-"longer += mbk_lane() + (mbk_u32)d < 32 ? behind : 0;\n}\nif (mbk_lane() == 0) {\n"
-"sums[mbk_thread() / 32] = longer;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 warp = mbk_thread() / 32 + 1; warp < 8; warp++) {\nlonger += sums[warp];\n}\n"
-"return mbk_length_bin_size(2 * mbk_thread()) * ((longer + 31) / 32) +\n"
-"mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_count(MBK_GRID_CONSTANT mbk_arrays_count_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
-"mbk_u64 *const sorted = width + 1;\n"
-"mbk_u32 *const bins = (mbk_u32 *)(width + 2), *const total = bins + MBK_LENGTH_BINS;\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
-"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n"
-"*width = *sorted = 0;\n*total = 0;\n}\nbins[mbk_thread()] = bins[mbk_thread() + 256] = 0;\n"
-"mbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
-"const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
-"const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
-"slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
-"count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
-"const mbk_u32 bin = mbk_length_bin(slice);\n"
-"if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {\n"
-"mbk_atomic_add(bins + bin, 1u);\n} else if (mbk_lane() == 0) {\n"
-"mbk_atomic_add(bins + bin, 32u);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
-"slice = other > slice ? other : slice;\n}\nslots += slice;\n",
-"most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
-"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\n"
-"mbk_atomic_add(sorted, mbk_length_widths(bins, total + 2));\nmbk_block_sync();\n"
-"if (mbk_thread() == 0) {\na.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n"
-"mbk_atomic_add(a.sorted, *sorted);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(1024)\n"
-"mbk_arrays_offsets(MBK_GRID_CONSTANT mbk_arrays_offsets_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
-"for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
-"const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
-"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
-"sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
-"warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
-"const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
-"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n"
-"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
-"a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
-"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_compact(MBK_GRID_CONSTANT mbk_arrays_compact_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n",
-"mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
-"const mbk_u64 row =\n"
-"(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
-"const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
-"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\nif (mbk_lane() == 0) {\n"
-"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n"
-"mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
-"before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
-"before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\nif (holds) {\n"
-"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
-"} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
-"if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
-"row_number += all;\nmbk_block_sync();\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_columns(MBK_GRID_CONSTANT mbk_arrays_columns_arguments a) {\n"
+"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_columns_count_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; mbk_u32 "
+"stride; mbk_u32 *counts; } mbk_columns_count_arguments; typedef struct "
+"mbk_columns_lengths_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 cols; mbk_u32 stride; "
+"mbk_u32 *counts; } mbk_columns_lengths_arguments; typedef struct mbk_columns_bins_arguments { "
+"const mbk_u32 *counts; mbk_u64 cols; mbk_u32 *bins; } mbk_columns_bins_arguments;\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_columns_count(MBK_GRID_CONSTANT mbk_columns_count_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * a.stride * 32;\n"
 "for (mbk_u64 k = warp * a.stride * 32 + mbk_lane(); k < a.nnz; k += step) {\n"
 "mbk_atomic_add(a.counts + (a.col_ind[k] - MBK_BASE), 1u);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_arrays_lengths(MBK_GRID_CONSTANT mbk_arrays_lengths_arguments a) {\n"
+"mbk_columns_lengths(MBK_GRID_CONSTANT mbk_columns_lengths_arguments a) {\n"
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 count =\n"
 "((mbk_u64)(a.row_ptr[c + 1] - a.row_ptr[c]) + a.stride / 2) / a.stride;\n"
 "a.counts[c] = count < 0xffffffffull ? (mbk_u32)count : 0xffffffffu;\n}\n}\n\n\n\n"
-"#define MBK_BINS 4096\n",
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(MBK_GRID_CONSTANT mbk_arrays_bins_arguments a) {\n"
+"#define MBK_BINS 4096\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_columns_bins(MBK_GRID_CONSTANT mbk_columns_bins_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const own = (mbk_u32 *)shared;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n",
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\nif (a.counts[c] > 0) {\n"
 "mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
 "mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
-"if (own[i] > 0) {\nmbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n\n\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
+"if (own[i] > 0) {\nmbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_csr_hash_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_csr_hash_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"mbk_u64 rows, nnz; mbk_u64 *hash; } mbk_csr_hash_arguments;\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_csr_mix(mbk_u64 place, mbk_u64 number) {\n"
 "mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
 "bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
 "bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\nreturn bits ^ bits >> 31;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_hash(MBK_GRID_CONSTANT mbk_arrays_hash_arguments a) {\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_csr_hash(MBK_GRID_CONSTANT mbk_csr_hash_arguments a) {\n"
 "const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\nmbk_u64 sum = 0;\n"
 "for (mbk_u64 i = first; i <= a.rows; i += stride) {\n"
-"sum += mbk_arrays_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
+"sum += mbk_csr_mix(2 * i, (mbk_u64)(a.row_ptr[i] - MBK_BASE));\n}\n"
 "for (mbk_u64 k = first; k < a.nnz; k += stride) {\n"
-"sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
+"sum += mbk_csr_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
 "for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n\n\n\n\n"
-"#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\nmbk_u32 sizes = 0;\n",
-"for (mbk_u32 n = 2; n <= 16; n++) {\nsizes |= place % n != 0 ? 1u << n : 0;\n}\n"
-"return sizes;\n}\n\n\nMBK_DEVICE mbk_u32 mbk_arrays_any(mbk_u32 bits) {\n"
-"for (int d = 16; d > 0; d >>= 1) {\nbits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n}\n"
-"return bits;\n}\n\n\nMBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {\n"
-"mbk_u32 both = 0;\nif (mbk_lane() == 0) {\n"
-"both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n}\n"
-"both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
-"return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n}\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_blocks(MBK_GRID_CONSTANT mbk_arrays_blocks_arguments a) {\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n"
-"mbk_u32 high = 0, wide = 0;\nif (warp < a.count) {\n"
-"const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;\n"
-"const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
-"const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
-"bool same = next == end - start;\n"
-"for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
-"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
-"if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
-"(mbk_arrays_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
-"mbk_arrays_ruled_out(a.against))) {\nbreak;\n}\n"
-"for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
-"const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
-"same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
-"if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
-"wide |= mbk_arrays_inside((mbk_u64)k + 1);\n}\n\n",
-"wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n}\n}\n"
-"high = same ? 0 : mbk_arrays_inside(row + 1);\n}\nhigh = mbk_arrays_any(high);\n"
-"wide = mbk_arrays_any(wide);\n"
-"if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(a.against, high);\n}\n"
-"if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(a.against + 1, wide);\n}\n}\n\n#include \"spmv/stages/value_forms.cuh\"\n",
+"if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#include \"jit/device.cuh\"\n\n#include \"spmv/shared/pages.cuh\"\n\n"
+"typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *sectors, *narrow; } "
+"mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n"
+"#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
+"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
+"MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
+"const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
+"mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
+"mbk_u32 there = mbk_peek(table + at);\nif (there == 0xffffffffu) {\n"
+"there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n}\n"
+"if (there == 0xffffffffu || there == sector) {\nreturn there != sector;\n}\n"
+"at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
+"mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {\n"
+"const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
+"const mbk_u64 first = (nnz - most) / windows * mbk_block();\nmbk_u32 found = 0;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
+"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
+"mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n",
+"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
+"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
+"}\n#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"found += mbk_sample_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
+"mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
+"MBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
+"const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
+"const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\nmbk_page_begin(set);\n"
+"for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
+"k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {\n"
+"mbk_u32 column[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);\n"
+"}\n#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
+"if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
+"mbk_atomic_add(narrow, 1u);\n}\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
+"mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
+"const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
+"if (mbk_block() < windows) {\n"
+"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
+"} else if (warp < 8) {\n",
+"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
+"mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
+"words + warp * MBK_PAGE_SET);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
@@ -8280,6 +8320,89 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 "}\n}\n}\n",
 NULL};
 
+static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_nonempty_count_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; "
+"mbk_u32 *counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef "
+"struct mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
+"mbk_nonempty_offsets_arguments; typedef struct mbk_nonempty_compact_arguments { const "
+"MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 *offsets; mbk_u32 *row_id; MBK_ROW_PTR "
+"*row_start; mbk_u32 *empty_id; } mbk_nonempty_compact_arguments;\n\n\n"
+"#define MBK_ROWS_PER_BLOCK 1024\n\n\n\n#define MBK_LENGTH_BINS 512\n\n"
+"MBK_DEVICE mbk_u32 mbk_length_bin(mbk_u32 length) {\n"
+"const mbk_u32 power = 31 - (mbk_u32)mbk_leading_zeros(length | 32);\n"
+"return length < 32 ? length : 32 + (power - 5) * 16 + (length >> (power - 4) & 15);\n}\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_length_bin_size(mbk_u32 bin) {\n"
+"return bin < 32 ? bin > 0 : (mbk_u64)2 << (bin - 32) / 16;\n}\n\n\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_length_widths(const mbk_u32 *bins, mbk_u32 *sums) {\n"
+"const mbk_u32 low = bins[2 * mbk_thread()], high = bins[2 * mbk_thread() + 1];\n"
+"mbk_u32 longer = low + high;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u32 behind = mbk_shuffle_down(0xffffffffu, longer, d, 32);\n"
+"longer += mbk_lane() + (mbk_u32)d < 32 ? behind : 0;\n}\nif (mbk_lane() == 0) {\n"
+"sums[mbk_thread() / 32] = longer;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 warp = mbk_thread() / 32 + 1; warp < 8; warp++) {\nlonger += sums[warp];\n}\n"
+"return mbk_length_bin_size(2 * mbk_thread()) * ((longer + 31) / 32) +\n"
+"mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);\n}\n\n\n\n\n\n",
+"MBK_KERNEL MBK_BOUNDS(256)\n"
+"mbk_nonempty_count(MBK_GRID_CONSTANT mbk_nonempty_count_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
+"mbk_u64 *const sorted = width + 1;\n"
+"mbk_u32 *const bins = (mbk_u32 *)(width + 2), *const total = bins + MBK_LENGTH_BINS;\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
+"mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n"
+"*width = *sorted = 0;\n*total = 0;\n}\nbins[mbk_thread()] = bins[mbk_thread() + 256] = 0;\n"
+"mbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
+"const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
+"const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
+"slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
+"count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
+"const mbk_u32 bin = mbk_length_bin(slice);\n"
+"if (mbk_ballot(0xffffffffu, bin != mbk_shuffle(0xffffffffu, bin, 0, 32)) != 0) {\n"
+"mbk_atomic_add(bins + bin, 1u);\n} else if (mbk_lane() == 0) {\n"
+"mbk_atomic_add(bins + bin, 32u);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
+"slice = other > slice ? other : slice;\n}\nslots += slice;\n"
+"most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
+"mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
+"mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\n"
+"mbk_atomic_add(sorted, mbk_length_widths(bins, total + 2));\nmbk_block_sync();\n"
+"if (mbk_thread() == 0) {\na.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n"
+"mbk_atomic_add(a.sorted, *sorted);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(1024)\n",
+"mbk_nonempty_offsets(MBK_GRID_CONSTANT mbk_nonempty_offsets_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
+"for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
+"const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
+"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
+"sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
+"warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
+"const mbk_u32 warp = warps[mbk_thread()];\nmbk_u32 before = warp;\n"
+"for (int d = 1; d < 32; d <<= 1) {\n"
+"const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
+"before += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nwarps[mbk_thread()] = before - warp;\n"
+"if (mbk_thread() == 31) {\nwarps[32] = before;\n}\n}\nmbk_block_sync();\nif (i < a.blocks) {\n"
+"a.counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n}\nbase += warps[32];\n"
+"mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n*a.total = base;\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256)\n"
+"mbk_nonempty_compact(MBK_GRID_CONSTANT mbk_nonempty_compact_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\n"
+"mbk_u32 row_number = a.offsets[mbk_block()];\nfor (int i = 0; i < 4; i++) {\n"
+"const mbk_u64 row =\n"
+"(mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
+"const bool holds = row < a.rows && a.row_ptr[row] < a.row_ptr[row + 1];\n"
+"const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\nif (mbk_lane() == 0) {\n"
+"warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n}\nmbk_block_sync();\n",
+"mbk_u32 before = row_number, all = 0;\nfor (mbk_u32 w = 0; w < 8; w++) {\n"
+"before += w < mbk_thread() / 32 ? warps[w] : 0;\nall += warps[w];\n}\n"
+"before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\nif (holds) {\n"
+"a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
+"} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
+"if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
+"row_number += all;\nmbk_block_sync();\n}\n}\n",
+NULL};
+
 static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
 "\n\n#ifndef MBK_EMPTY_ROWS\n"
 "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows\"\n"
@@ -8331,61 +8454,6 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
 "MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\nreturn (page - mbk_lane()) * MBK_PAGE;\n"
 "}\n\n\nMBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
 "return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_sample_cuh[] = {
-"\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"spmv/shared/pages.cuh\"\n\n#define MBK_SAMPLE_WINDOW 8192\n"
-"#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
-"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
-"MBK_DEVICE bool mbk_arrays_new(mbk_u32 *table, mbk_u32 sector) {\n"
-"const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
-"mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
-"mbk_u32 there = mbk_peek(table + at);\nif (there == 0xffffffffu) {\n"
-"there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n}\n"
-"if (there == 0xffffffffu || there == sector) {\nreturn there != sector;\n}\n"
-"at += at + step < MBK_SAMPLE_TABLE ? step : step - MBK_SAMPLE_TABLE;\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_arrays_sectors(const MBK_COLUMN *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
-"mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *table) {\n"
-"const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
-"const mbk_u64 first = (nnz - most) / windows * mbk_block();\nmbk_u32 found = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += MBK_SAMPLE_THREADS) {\n"
-"table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n"
-"for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
-"mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
-"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
-"}\n#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"found += mbk_arrays_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n",
-"found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
-"MBK_DEVICE void mbk_arrays_pages(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
-"mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
-"const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
-"const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\nmbk_page_begin(set);\n"
-"for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
-"k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {\n"
-"mbk_u32 column[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);\n"
-"}\n#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
-"if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-"mbk_atomic_add(narrow, 1u);\n}\n}\n\n"
-"typedef struct mbk_arrays_sample_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
-"*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *sectors, *narrow; } "
-"mbk_arrays_sample_arguments;\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
-"mbk_arrays_sample(MBK_GRID_CONSTANT mbk_arrays_sample_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
-"const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
-"if (mbk_block() < windows) {\n"
-"mbk_arrays_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
-"} else if (warp < 8) {\n"
-"const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n",
-"mbk_arrays_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
-"words + warp * MBK_PAGE_SET);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
@@ -8862,14 +8930,33 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "} else {\nhigh = middle;\n}\n}\na.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
 NULL};
 
+static const char *const mbi_source_spmv_stages_value_check_cu[] = {
+"\n\n#include \"spmv/stages/value_forms.cuh\"\n\n"
+"typedef struct mbk_forms_check_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide, "
+"asked; mbk_u32 *against; } mbk_forms_check_arguments; typedef struct "
+"mbk_forms_shorten_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide, half; void "
+"*shorter; } mbk_forms_shorten_arguments;\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(MBK_GRID_CONSTANT mbk_forms_check_arguments a) {\n"
+"mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+"k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
+"found |= mbk_forms_against(a.values, k, a.wide);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
+"found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
+"if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
+": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n"
+"((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
+"}\n}\n}\n",
+NULL};
+
 static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
-"\n\n\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"include spmv/shared/device_csr.cu, which opens with the list of macros\"\n#endif\n\n"
-"#define MBK_FORM_EQUAL (1u << 1)\n#define MBK_FORM_SINGLE (1u << 2)\n"
-"#define MBK_FORM_HALF (1u << 3)\n#define MBK_FORM_TABLE (1u << 4)\n"
-"#define MBK_FORM_ROW (1u << 5)\n#define MBK_FORM_COLUMN (1u << 6)\n#define MBK_KEYS 512\n"
-"#define MBK_KEYS_MOST 256\n#define MBK_KEYS_TRIES 128\n#define MBK_FORMS_WINDOW 2048\n"
-"#define MBK_FORMS_COLUMNS 4096\n\n"
+"\n\n#ifndef MBK_FORM_EQUAL\n#include \"jit/device.cuh\"\n\n#define MBK_FORM_EQUAL (1u << 1)\n"
+"#define MBK_FORM_SINGLE (1u << 2)\n#define MBK_FORM_HALF (1u << 3)\n"
+"#define MBK_FORM_TABLE (1u << 4)\n#define MBK_FORM_ROW (1u << 5)\n"
+"#define MBK_FORM_COLUMN (1u << 6)\n#define MBK_KEYS 512\n#define MBK_KEYS_MOST 256\n"
+"#define MBK_KEYS_TRIES 128\n#define MBK_FORMS_WINDOW 2048\n#define MBK_FORMS_COLUMNS 4096\n\n"
 "MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
 "return wide != 0 ? mbk_load((const mbk_u64 *)values + k)\n"
 ": mbk_load((const mbk_u32 *)values + k);\n}\n\n\n\n"
@@ -8890,74 +8977,36 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "return true;\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
 "return key == 0 ||\n",
-"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n\n\n\n"
-"typedef struct mbk_forms_sample_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
-"*col_ind; const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 "
-"*distinct, *against; } mbk_forms_sample_arguments; typedef struct mbk_forms_check_arguments { "
-"const void *values; mbk_u64 nnz; mbk_u32 wide, asked; mbk_u32 *against; } "
-"mbk_forms_check_arguments; typedef struct mbk_forms_collect_arguments { const void *values; "
-"mbk_u64 nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 *distinct, *against; } "
-"mbk_forms_collect_arguments; typedef struct mbk_forms_changes_arguments { const MBK_ROW_PTR "
-"*row_ptr; const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *changes; } "
-"mbk_forms_changes_arguments; typedef struct mbk_forms_shorten_arguments { const void *values; "
-"mbk_u64 nnz; mbk_u32 wide, half; void *shorter; } mbk_forms_shorten_arguments; typedef struct "
+"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n#endif\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#include \"spmv/stages/value_forms.cuh\"\n\n"
+"typedef struct mbk_forms_collect_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; "
+"mbk_u64 *keys; mbk_u32 *distinct, *against; } mbk_forms_collect_arguments; typedef struct "
+"mbk_forms_changes_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows, "
+"nnz; mbk_u32 wide; mbk_u64 *changes; } mbk_forms_changes_arguments; typedef struct "
 "mbk_forms_number_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; const mbk_u64 "
 "*keys; const mbk_u8 *number; mbk_u8 *shorter; } mbk_forms_number_arguments; typedef struct "
 "mbk_forms_rows_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows; "
 "mbk_u32 wide; void *by_row; } mbk_forms_rows_arguments; typedef struct "
-"mbk_forms_columns_arguments { const MBK_COLUMN *col_ind; const void *values; mbk_u64 nnz; "
+"mbk_forms_columns_arguments { const mbk_i32 *col_ind; const void *values; mbk_u64 nnz; "
 "mbk_u32 wide; void *by_column; } mbk_forms_columns_arguments; typedef struct "
-"mbk_forms_differ_arguments { const MBK_COLUMN *col_ind; const void *values; mbk_u64 nnz; "
-"mbk_u32 wide; const void *by_column; mbk_u32 *against; } "
-"mbk_forms_differ_arguments;\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {\n",
-"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
-"mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
-"mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
-"columns[i] = 0;\n}\nif (mbk_thread() == 0) {\n*found = *count = 0;\n}\nmbk_block_sync();\n"
-"const mbk_u64 most = a.nnz < MBK_FORMS_WINDOW ? a.nnz : MBK_FORMS_WINDOW;\n"
-"const mbk_u64 first = (a.nnz - most) / mbk_grid() * mbk_block();\nmbk_u32 mine = 0;\n"
-"for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
-"const mbk_u64 bits = mbk_forms_bits(a.values, first + i, a.wide);\n"
-"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + first + i) - MBK_BASE);\n"
-"const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;\n"
-"mine |= mbk_forms_against(a.values, first + i, a.wide);\n"
-"mbk_u32 at = (column * 2654435761u) >> 20;\n"
-"mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
-"while (there != 0 && there >> 32 != column) {\nat = (at + 1) % MBK_FORMS_COLUMNS;\n"
-"there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n}\n"
-"if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
-"mine |= MBK_FORM_COLUMN;\n}\n"
-"if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
-"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
-"a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
-"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
-"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
-"if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n",
-"mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
-"mbk_atomic_or(found, mine);\n}\nmbk_block_sync();\n"
-"const bool many = (*found & MBK_FORM_TABLE) != 0;\nmbk_block_sync();\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
-"if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
-"mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"mbk_atomic_or(a.against, *found);\n}\n}\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(MBK_GRID_CONSTANT mbk_forms_check_arguments a) {\n"
-"mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-"k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
-"found |= mbk_forms_against(a.values, k, a.wide);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
-"if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n\n"
+"mbk_forms_differ_arguments { const mbk_i32 *col_ind; const void *values; mbk_u64 nnz; mbk_u32 "
+"wide; const void *by_column; mbk_u32 *against; } mbk_forms_differ_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(MBK_GRID_CONSTANT mbk_forms_collect_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n",
 "k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
 "mbk_u32 at = mbk_forms_slot(key);\n"
 "for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
 "at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
-"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n",
+"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
 "last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(MBK_GRID_CONSTANT mbk_forms_changes_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
@@ -8971,18 +9020,11 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "mbk_forms_bits(a.values, start - 1, a.wide);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "all += mbk_shuffle_xor(0xffffffffu, all, d, 32);\n"
 "between += mbk_shuffle_xor(0xffffffffu, between, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(a.changes, all);\nmbk_atomic_add(a.changes + 1, between);\n}\n}\n\n\n\n\n"
+"mbk_atomic_add(a.changes, all);\nmbk_atomic_add(a.changes + 1, between);\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
 "if (wide != 0) {\n((mbk_u64 *)array)[i] = bits;\n} else {\n"
-"((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n"
-"const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
-": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n"
-"((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
-"}\n}\n}\n\n\n\n",
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {\n"
+"((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
 "mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = mbk_load(a.keys + i);\n"
@@ -9005,10 +9047,52 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_differ(MBK_GRID_CONSTANT mbk_forms_differ_arguments a) {\n"
 "bool differs = false;\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n"
-"k += (mbk_u64)mbk_grid() * 256) {\n",
-"const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
+"k += (mbk_u64)mbk_grid() * 256) {\n"
+"const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n",
 "mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
 "if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
+NULL};
+
+static const char *const mbi_source_spmv_stages_value_sample_cu[] = {
+"\n#ifndef MBK_ROW_PTR\n"
+"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
+"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+"#endif\n#include \"spmv/stages/value_forms.cuh\"\n\n"
+"typedef struct mbk_forms_sample_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"*col_ind; const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 "
+"*distinct, *against; } mbk_forms_sample_arguments;\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
+"mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
+"mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
+"columns[i] = 0;\n}\nif (mbk_thread() == 0) {\n*found = *count = 0;\n}\nmbk_block_sync();\n"
+"const mbk_u64 most = a.nnz < MBK_FORMS_WINDOW ? a.nnz : MBK_FORMS_WINDOW;\n"
+"const mbk_u64 first = (a.nnz - most) / mbk_grid() * mbk_block();\nmbk_u32 mine = 0;\n"
+"for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
+"const mbk_u64 bits = mbk_forms_bits(a.values, first + i, a.wide);\n"
+"const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + first + i) - MBK_BASE);\n"
+"const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;\n"
+"mine |= mbk_forms_against(a.values, first + i, a.wide);\n"
+"mbk_u32 at = (column * 2654435761u) >> 20;\n"
+"mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
+"while (there != 0 && there >> 32 != column) {\nat = (at + 1) % MBK_FORMS_COLUMNS;\n"
+"there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n}\n",
+"if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
+"mine |= MBK_FORM_COLUMN;\n}\n"
+"if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
+"mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
+"a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"
+"const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
+"const mbk_u64 end = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE);\n"
+"if (start + mbk_lane() < end && mbk_forms_bits(a.values, start + mbk_lane(), a.wide) !=\n"
+"mbk_forms_bits(a.values, start, a.wide)) {\nmine |= MBK_FORM_ROW;\n}\nif (mine != 0) {\n"
+"mbk_atomic_or(found, mine);\n}\nmbk_block_sync();\n"
+"const bool many = (*found & MBK_FORM_TABLE) != 0;\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
+"if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
+"mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
+"mbk_atomic_or(a.against, *found);\n}\n}\n",
 NULL};
 
 static const mbi_source mbi_sources[MBI_SOURCES] = {
@@ -9069,19 +9153,26 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
     {"spmv/gpu/sliced/build.cuh", mbi_source_spmv_gpu_sliced_build_cuh},
     {"spmv/gpu/sliced/sliced.cu", mbi_source_spmv_gpu_sliced_sliced_cu},
     {"spmv/shared/algebra.cuh", mbi_source_spmv_shared_algebra_cuh},
-    {"spmv/shared/device_csr.cu", mbi_source_spmv_shared_device_csr_cu},
+    {"spmv/shared/csr_blocks.cu", mbi_source_spmv_shared_csr_blocks_cu},
+    {"spmv/shared/csr_check.cu", mbi_source_spmv_shared_csr_check_cu},
+    {"spmv/shared/csr_columns.cu", mbi_source_spmv_shared_csr_columns_cu},
+    {"spmv/shared/csr_hash.cu", mbi_source_spmv_shared_csr_hash_cu},
+    {"spmv/shared/csr_sample.cu", mbi_source_spmv_shared_csr_sample_cu},
     {"spmv/shared/epilogue.cu", mbi_source_spmv_shared_epilogue_cu},
     {"spmv/shared/fixup.cuh", mbi_source_spmv_shared_fixup_cuh},
+    {"spmv/shared/nonempty_rows.cu", mbi_source_spmv_shared_nonempty_rows_cu},
     {"spmv/shared/nonempty_rows.cuh", mbi_source_spmv_shared_nonempty_rows_cuh},
     {"spmv/shared/pages.cuh", mbi_source_spmv_shared_pages_cuh},
-    {"spmv/shared/sample.cuh", mbi_source_spmv_shared_sample_cuh},
     {"spmv/shared/semiring.cuh", mbi_source_spmv_shared_semiring_cuh},
     {"spmv/shared/values.cuh", mbi_source_spmv_shared_values_cuh},
     {"spmv/stages/extract_blocks.cu", mbi_source_spmv_stages_extract_blocks_cu},
     {"spmv/stages/full_blocks.cu", mbi_source_spmv_stages_full_blocks_cu},
     {"spmv/stages/reorder.cu", mbi_source_spmv_stages_reorder_cu},
     {"spmv/stages/transpose.cu", mbi_source_spmv_stages_transpose_cu},
+    {"spmv/stages/value_check.cu", mbi_source_spmv_stages_value_check_cu},
     {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
+    {"spmv/stages/value_groups.cu", mbi_source_spmv_stages_value_groups_cu},
+    {"spmv/stages/value_sample.cu", mbi_source_spmv_stages_value_sample_cu},
 };
 
 /* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
@@ -9213,7 +9304,13 @@ static merbit_status mbi_target_choose(merbit_context *context, const char *main
   target->options[1] = "--std=c++14";
   target->options[2] = "--no-source-include";
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
+  target->part[0] = '\0';
   return MERBIT_OK;
+}
+
+static void mbi_target_take_part(mbi_target *target, int part) {
+  (void)snprintf(target->part, sizeof target->part, "-DMBK_PROGRAM_PART=%d", part);
+  target->options[target->count++] = target->part;
 }
 
 static char *mbi_key_create(merbit_context *context, const char *main_file,
@@ -9283,7 +9380,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, const mbi_target *target,
     const char *log, const void *image, size_t size) {
   const char *directory = mbi_environment("MERBIT_DUMP");
-  char hash[MBI_HASH_TEXT], name[64], include[128];
+  char hash[MBI_HASH_TEXT], name[64], include[160];
   char *key = NULL;
   size_t key_size;
   mbi_piece pieces[2];
@@ -9295,7 +9392,9 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   }
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), hash);
   mbi_release(context, key);
-  (void)snprintf(include, sizeof include, "#include \"%s\"\n", main_file);
+  (void)snprintf(include, sizeof include, "%s%s\n#include \"%s\"\n",
+      target->part[0] != '\0' ? "#define MBK_PROGRAM_PART " : "",
+      target->part[0] != '\0' ? strchr(target->part, '=') + 1 : "", main_file);
   pieces[0].data = preamble->text;
   pieces[0].size = preamble->length;
   pieces[1].data = include;
@@ -9366,9 +9465,8 @@ static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
 }
 
 static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
-    const mbi_preamble *preamble, int capability, void **image, size_t *size) {
+    const mbi_preamble *preamble, const mbi_target *target, void **image, size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
-  mbi_target target;
   mbi_texts texts;
   char text[256];
   void *program = NULL;
@@ -9380,7 +9478,6 @@ static merbit_status mbi_program_compile(merbit_context *context, const char *ma
         "there is no NVRTC, and the imported cache has no kernel of %s for this; make "
         "the same plan where NVRTC is, then merbit_cache_export and import again", main_file);
   }
-  MBI_TRY(mbi_target_choose(context, main_file, preamble, capability, &target));
   status = mbi_texts_create(context, preamble, &texts);
   if (status == MERBIT_OK) {
     (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",
@@ -9389,105 +9486,190 @@ static merbit_status mbi_program_compile(merbit_context *context, const char *ma
         (int)MBI_SOURCES + 1, texts.texts, texts.names), "nvrtcCreateProgram", main_file);
   }
   if (status == MERBIT_OK) {
-    status = mbi_nvrtc_run(context, program, main_file, preamble, &target, image, size);
+    status = mbi_nvrtc_run(context, program, main_file, preamble, target, image, size);
     (void)nvrtc->destroy_program(&program);
   }
   mbi_texts_release(context, &texts);
   return status;
 }
 
-static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
-    size_t key_size, mbi_program *program) {
+static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
+  merbit_context *context = unit->context;
   void *image;
   size_t size;
   mbi_curesult result;
-  if (!mbi_cache_load(context, key, key_size, &image, &size)) {
+  if (!mbi_cache_load(context, unit->key, unit->key_size, &image, &size)) {
     return MERBIT_OK;
   }
-  result = context->device.driver.module_load_data(&program->module, image);
+  result = context->device.driver.module_load_data(&unit->part->module, image);
   mbi_release(context, image);
   if (result == 0) {
-    program->from_cache = 1;
     return MERBIT_OK;
   }
-  program->module = NULL;
+  unit->part->module = NULL;
   if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_fatal(result)) {
     return mbi_device_check(context, result, "cuModuleLoadData", "loading a cached program");
   }
   mbi_log(context, "the driver refuses a cached program (CUDA error %d): compiling it anew",
       result);
-  mbi_cache_drop(context, key, key_size);
+  mbi_cache_drop(context, unit->key, unit->key_size);
   return MERBIT_OK;
 }
 
-static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
-    const mbi_preamble *preamble, const char *key, size_t key_size, mbi_program *program) {
-  const double start = mbi_seconds();
-  void *image;
-  size_t size;
-  merbit_status status = mbi_program_compile(context, main_file, preamble,
-      context->device.compute_capability, &image, &size);
-  program->compile_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK) {
-    status = mbi_device_check(context,
-        context->device.driver.module_load_data(&program->module, image),
-        "cuModuleLoadData", "loading a compiled program");
-    program->load_seconds = mbi_seconds() - start - program->compile_seconds;
+static merbit_status mbi_unit_find(mbi_unit *unit) {
+  merbit_context *context = unit->context;
+  const mbi_program_wish *wish = unit->wish;
+  MBI_TRY(mbi_target_choose(context, wish->file, wish->preamble,
+      context->device.compute_capability, &unit->target));
+  if (wish->parts > 1) {
+    mbi_target_take_part(&unit->target, (int)(unit->part - wish->program->parts));
   }
-  if (status == MERBIT_OK) {
-    mbi_cache_store(context, key, key_size, image, size);
-  } else {
-    program->module = NULL;
+  unit->key =
+      mbi_key_create(context, wish->file, wish->preamble, &unit->target, &unit->key_size);
+  if (unit->key == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", wish->file);
   }
-  mbi_release(context, image);
+  unit->part->shared = mbi_loaded_take(context, unit->key, unit->key_size);
+  if (unit->part->shared != NULL) {
+    unit->part->module = unit->part->shared->module;
+    return MERBIT_OK;
+  }
+  return mbi_unit_load_cached(unit);
+}
+
+static merbit_status mbi_unit_compile(mbi_unit *unit) {
+  return mbi_program_compile(unit->context, unit->wish->file, unit->wish->preamble,
+      &unit->target, &unit->image, &unit->image_size);
+}
+
+static void mbi_unit_compile_task(void *argument, int index) {
+  mbi_unit *unit = ((mbi_unit *const *)argument)[index];
+  unit->failure.status = mbi_unit_compile(unit);
+  if (unit->failure.status != MERBIT_OK) {
+    mbi_error_clear(unit->context, unit->failure.message, sizeof unit->failure.message);
+  }
+}
+
+static merbit_status mbi_units_compile(mbi_unit **units, int count) {
+  int i;
+  if (count == 1) {
+    return mbi_unit_compile(units[0]);
+  }
+  mbi_parallel(units[0]->context, count, mbi_unit_compile_task, units);
+  for (i = 0; i < count; i++) {
+    const merbit_error *failure = &units[i]->failure;
+    if (failure->status != MERBIT_OK) {
+      return mbi_fail(units[i]->context, failure->status, "%s", failure->message);
+    }
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_unit_load(mbi_unit *unit) {
+  merbit_context *context = unit->context;
+  const merbit_status status = mbi_device_check(
+      context, context->device.driver.module_load_data(&unit->part->module, unit->image),
+      "cuModuleLoadData", "loading a compiled program");
+  if (status != MERBIT_OK) {
+    unit->part->module = NULL;
+    return status;
+  }
+  mbi_cache_store(context, unit->key, unit->key_size, unit->image, unit->image_size);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_units_make(mbi_unit *units, int count, mbi_program_times *times) {
+  mbi_unit *missing[MBI_WISHES * MBI_PARTS];
+  double start = mbi_seconds(), now;
+  int left = 0, i;
+  for (i = 0; i < count; i++) {
+    MBI_TRY(mbi_unit_find(&units[i]));
+    if (units[i].part->module == NULL) {
+      units[i].wish->program->from_cache = 0;
+      missing[left++] = &units[i];
+    }
+  }
+  now = mbi_seconds();
+  times->load += now - start;
+  if (left == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_units_compile(missing, left));
+  start = mbi_seconds();
+  times->compile += start - now;
+  for (i = 0; i < left; i++) {
+    MBI_TRY(mbi_unit_load(missing[i]));
+  }
+  times->load += mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+static void mbi_unit_finish(mbi_unit *unit) {
+  mbi_part *part = unit->part;
+  if (part->module != NULL && part->shared == NULL) {
+    part->shared = mbi_loaded_share(unit->context, unit->key, unit->key_size, part->module);
+    unit->key = part->shared != NULL ? NULL : unit->key;
+  }
+  mbi_release(unit->context, unit->key);
+  mbi_release(unit->context, unit->image);
+}
+
+static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
+  int i;
+  for (i = 0; i < MBI_PARTS; i++) {
+    if (program->parts[i].shared != NULL) {
+      mbi_loaded_leave(context, program->parts[i].shared);
+    } else if (program->parts[i].module != NULL) {
+      mbi_loaded_unload(context, program->parts[i].module);
+    }
+  }
+  memset(program, 0, sizeof *program);
+}
+
+static merbit_status mbi_programs_create(merbit_context *context,
+    const mbi_program_wish *wishes, int count, mbi_program_times *times) {
+  mbi_unit units[MBI_WISHES * MBI_PARTS];
+  merbit_status status;
+  int made = 0, i, part;
+  memset(units, 0, sizeof units);
+  for (i = 0; i < count; i++) {
+    memset(wishes[i].program, 0, sizeof *wishes[i].program);
+    wishes[i].program->from_cache = 1;
+    for (part = 0; part < wishes[i].parts; part++) {
+      units[made].context = context;
+      units[made].wish = &wishes[i];
+      units[made++].part = &wishes[i].program->parts[part];
+    }
+  }
+  status = mbi_device_alive(context);
+  if (status == MERBIT_OK) {
+    status = mbi_units_make(units, made, times);
+  }
+  for (i = 0; i < made; i++) {
+    mbi_unit_finish(&units[i]);
+  }
+  for (i = 0; i < count && status != MERBIT_OK; i++) {
+    mbi_program_destroy(context, wishes[i].program);
+  }
   return status;
 }
 
 static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
     const mbi_preamble *preamble, mbi_program *program) {
-  const double start = mbi_seconds();
-  mbi_target target;
-  char *key;
-  size_t key_size;
-  merbit_status status = MERBIT_OK;
-  memset(program, 0, sizeof *program);
-  MBI_TRY(mbi_device_alive(context));
-  MBI_TRY(mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
-      &target));
-  key = mbi_key_create(context, main_file, preamble, &target, &key_size);
-  if (key == NULL) {
-    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
-  }
-  program->shared = mbi_loaded_take(context, key, key_size);
-  if (program->shared != NULL) {
-    program->module = program->shared->module;
-    program->from_cache = 1;
-  } else {
-    status = mbi_program_load_cached(context, key, key_size, program);
-  }
-  program->load_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK && !program->from_cache) {
-    status = mbi_program_load_compiled(context, main_file, preamble, key, key_size, program);
-  }
-  if (status != MERBIT_OK) {
-    memset(program, 0, sizeof *program);
-  } else if (program->shared == NULL) {
-    program->shared = mbi_loaded_share(context, key, key_size, program->module);
-    key = program->shared != NULL ? NULL : key;
-  }
-  mbi_release(context, key);
-  return status;
+  const mbi_program_wish wish = {main_file, preamble, 1, program};
+  mbi_program_times times = {0, 0};
+  return mbi_programs_create(context, &wish, 1, &times);
 }
 
-static merbit_status mbi_program_kernel(merbit_context *context,
-    const mbi_program *program, const char *name, void **function) {
+static merbit_status mbi_program_part_kernel(merbit_context *context,
+    const mbi_program *program, int part, const char *name, void **function) {
   char attempt[128];
   merbit_status status;
   *function = NULL;
   MBI_TRY(mbi_device_alive(context));
   (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
-  status = mbi_device_check(
-      context, context->device.driver.module_get_function(function, program->module, name),
+  status = mbi_device_check(context,
+      context->device.driver.module_get_function(function, program->parts[part].module, name),
       "cuModuleGetFunction", attempt);
   if (status != MERBIT_OK) {
     *function = NULL;
@@ -9495,13 +9677,9 @@ static merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
-  if (program->shared != NULL) {
-    mbi_loaded_leave(context, program->shared);
-  } else if (program->module != NULL) {
-    mbi_loaded_unload(context, program->module);
-  }
-  memset(program, 0, sizeof *program);
+static merbit_status mbi_program_kernel(merbit_context *context,
+    const mbi_program *program, const char *name, void **function) {
+  return mbi_program_part_kernel(context, program, 0, name, function);
 }
 
 /* ==== >>jit/profile.c  what the GPU's memory does, measured and remembered ================ */
@@ -13598,74 +13776,56 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 /* ==== >>spmv/shared/shared.h ============================================================== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
-typedef struct mbk_arrays_check_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbk_i64 rows, cols, nnz;
-  mbi_devptr bad;
-} mbk_arrays_check_arguments;
-
-typedef struct mbk_arrays_narrow_arguments {
-  mbi_devptr wide;
-  mbk_i64 nnz;
-  mbi_devptr narrow;
-} mbk_arrays_narrow_arguments;
-
-typedef struct mbk_arrays_count_arguments {
-  mbi_devptr row_ptr;
-  mbk_u64 rows;
-  mbi_devptr counts, longest;
-  mbi_devptr widths, sorted;
-} mbk_arrays_count_arguments;
-
-typedef struct mbk_arrays_offsets_arguments {
-  mbi_devptr counts;
-  mbk_u64 blocks;
-  mbi_devptr total;
-} mbk_arrays_offsets_arguments;
-
-typedef struct mbk_arrays_compact_arguments {
-  mbi_devptr row_ptr;
-  mbk_u64 rows;
-  mbi_devptr offsets;
-  mbi_devptr row_id;
-  mbi_devptr row_start;
-  mbi_devptr empty_id;
-} mbk_arrays_compact_arguments;
-
-typedef struct mbk_arrays_columns_arguments {
-  mbi_devptr col_ind;
-  mbk_u64 nnz;
-  mbk_u32 stride;
-  mbi_devptr counts;
-} mbk_arrays_columns_arguments;
-
-typedef struct mbk_arrays_lengths_arguments {
-  mbi_devptr row_ptr;
-  mbk_u64 cols;
-  mbk_u32 stride;
-  mbi_devptr counts;
-} mbk_arrays_lengths_arguments;
-
-typedef struct mbk_arrays_bins_arguments {
-  mbi_devptr counts;
-  mbk_u64 cols;
-  mbi_devptr bins;
-} mbk_arrays_bins_arguments;
-
-typedef struct mbk_arrays_hash_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbk_u64 rows, nnz;
-  mbi_devptr hash;
-} mbk_arrays_hash_arguments;
-
-typedef struct mbk_arrays_blocks_arguments {
+typedef struct mbk_csr_blocks_arguments {
   mbi_devptr row_ptr;
   mbi_devptr col_ind;
   mbk_u64 rows, count, step;
   mbi_devptr against;
-} mbk_arrays_blocks_arguments;
+} mbk_csr_blocks_arguments;
+typedef struct mbk_csr_check_arguments {
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbk_i64 rows, cols, nnz;
+  mbi_devptr bad;
+} mbk_csr_check_arguments;
+
+typedef struct mbk_csr_narrow_arguments {
+  mbi_devptr wide;
+  mbk_i64 nnz;
+  mbi_devptr narrow;
+} mbk_csr_narrow_arguments;
+typedef struct mbk_columns_count_arguments {
+  mbi_devptr col_ind;
+  mbk_u64 nnz;
+  mbk_u32 stride;
+  mbi_devptr counts;
+} mbk_columns_count_arguments;
+
+typedef struct mbk_columns_lengths_arguments {
+  mbi_devptr row_ptr;
+  mbk_u64 cols;
+  mbk_u32 stride;
+  mbi_devptr counts;
+} mbk_columns_lengths_arguments;
+
+typedef struct mbk_columns_bins_arguments {
+  mbi_devptr counts;
+  mbk_u64 cols;
+  mbi_devptr bins;
+} mbk_columns_bins_arguments;
+typedef struct mbk_csr_hash_arguments {
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbk_u64 rows, nnz;
+  mbi_devptr hash;
+} mbk_csr_hash_arguments;
+typedef struct mbk_sample_columns_arguments {
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbk_u64 rows, nnz;
+  mbk_u32 shift;
+  mbi_devptr sectors, narrow;
+} mbk_sample_columns_arguments;
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
   mbi_devptr scalars;
@@ -13683,13 +13843,27 @@ typedef struct mbk_epilogue_rows_arguments {
   mbk_i32 aligned;
   mbk_epilogue call;
 } mbk_epilogue_rows_arguments;
-typedef struct mbk_arrays_sample_arguments {
+typedef struct mbk_nonempty_count_arguments {
   mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbk_u64 rows, nnz;
-  mbk_u32 shift;
-  mbi_devptr sectors, narrow;
-} mbk_arrays_sample_arguments;
+  mbk_u64 rows;
+  mbi_devptr counts, longest;
+  mbi_devptr widths, sorted;
+} mbk_nonempty_count_arguments;
+
+typedef struct mbk_nonempty_offsets_arguments {
+  mbi_devptr counts;
+  mbk_u64 blocks;
+  mbi_devptr total;
+} mbk_nonempty_offsets_arguments;
+
+typedef struct mbk_nonempty_compact_arguments {
+  mbi_devptr row_ptr;
+  mbk_u64 rows;
+  mbi_devptr offsets;
+  mbi_devptr row_id;
+  mbi_devptr row_start;
+  mbi_devptr empty_id;
+} mbk_nonempty_compact_arguments;
 typedef struct mbk_values_scale_arguments {
   mbi_devptr by_column;
   mbi_devptr x;
@@ -13720,6 +13894,21 @@ typedef struct mbi_device_csr {
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
+typedef enum mbi_csr_file {
+  MBI_CSR_VALUES, MBI_CSR_SAMPLE, MBI_CSR_NONEMPTY, MBI_CSR_BLOCKS, MBI_CSR_CHECK,
+  MBI_CSR_COLUMNS, MBI_CSR_HASH, MBI_CSR_VALUE_CHECK, MBI_CSR_VALUE_GROUPS, MBI_CSR_FILES
+} mbi_csr_file;
+
+typedef struct mbi_csr_types {
+  merbit_index_type offset_type;
+  merbit_index_type index_type;
+  int base;
+} mbi_csr_types;
+
+typedef struct mbi_csr_programs {
+  mbi_program of[MBI_CSR_FILES];
+} mbi_csr_programs;
+
 typedef struct mbi_nonempty_rows {
   uint64_t count;
   uint64_t slots;
@@ -13739,7 +13928,7 @@ typedef struct mbi_nonempty_rows {
   double narrow;
   mbi_devptr counts, offsets;
   uint64_t counts_bytes, blocks;
-  mbi_program program;
+  mbi_csr_programs programs;
 } mbi_nonempty_rows;
 
 #define MBI_EXPRESSION_TEXT 512
@@ -15617,16 +15806,6 @@ typedef struct mbk_transpose_starts_arguments {
   mbk_u64 nnz, cols;
   mbi_devptr starts;
 } mbk_transpose_starts_arguments;
-typedef struct mbk_forms_sample_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbk_u64 rows, nnz;
-  mbk_u32 wide;
-  mbi_devptr keys;
-  mbi_devptr distinct, against;
-} mbk_forms_sample_arguments;
-
 typedef struct mbk_forms_check_arguments {
   mbi_devptr values;
   mbk_u64 nnz;
@@ -15634,6 +15813,12 @@ typedef struct mbk_forms_check_arguments {
   mbi_devptr against;
 } mbk_forms_check_arguments;
 
+typedef struct mbk_forms_shorten_arguments {
+  mbi_devptr values;
+  mbk_u64 nnz;
+  mbk_u32 wide, half;
+  mbi_devptr shorter;
+} mbk_forms_shorten_arguments;
 typedef struct mbk_forms_collect_arguments {
   mbi_devptr values;
   mbk_u64 nnz;
@@ -15649,13 +15834,6 @@ typedef struct mbk_forms_changes_arguments {
   mbk_u32 wide;
   mbi_devptr changes;
 } mbk_forms_changes_arguments;
-
-typedef struct mbk_forms_shorten_arguments {
-  mbi_devptr values;
-  mbk_u64 nnz;
-  mbk_u32 wide, half;
-  mbi_devptr shorter;
-} mbk_forms_shorten_arguments;
 
 typedef struct mbk_forms_number_arguments {
   mbi_devptr values;
@@ -15690,6 +15868,15 @@ typedef struct mbk_forms_differ_arguments {
   mbi_devptr by_column;
   mbi_devptr against;
 } mbk_forms_differ_arguments;
+typedef struct mbk_forms_sample_arguments {
+  mbi_devptr row_ptr;
+  mbi_devptr col_ind;
+  mbi_devptr values;
+  mbk_u64 rows, nnz;
+  mbk_u32 wide;
+  mbi_devptr keys;
+  mbi_devptr distinct, against;
+} mbk_forms_sample_arguments;
 
 typedef struct mbi_symmetric {
   merbit_view view;
@@ -15744,7 +15931,6 @@ typedef struct mbi_transpose {
   (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) | \
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
 typedef struct mbi_values_search {
-  mbi_program *program;
   mbi_devptr values;
   mbi_devptr scratch;
   mbi_devptr columns;
@@ -15842,6 +16028,7 @@ struct merbit_plan {
   char reason[384];
   char why[160];
   double plan_seconds;
+  mbi_program_times times;
   mbi_plan_making making;
   mbi_arena arena;
   const mbi_cpu_method *cpu;
@@ -15907,6 +16094,12 @@ static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what
 
 static void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
   mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
+}
+
+static merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
+    const mbi_preamble *preamble, int parts, mbi_program *program) {
+  const mbi_program_wish wish = {file, preamble, parts, program};
+  return mbi_programs_create(plan->context, &wish, 1, &plan->times);
 }
 
 static int mbi_plan_launches_plainly(const merbit_plan *plan) {
@@ -16619,7 +16812,7 @@ static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/shared/epilogue.cu", &preamble, 1, &e->program));
   return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 
@@ -19118,22 +19311,74 @@ static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fr
   return status;
 }
 
+/* ==== >>spmv/shared/csr_programs.c  the programs that inspect a CSR on the GPU ============ */
+static const char *const mbi_csr_files[MBI_CSR_FILES] = {
+    "spmv/stages/value_sample.cu", "spmv/shared/csr_sample.cu",  "spmv/shared/nonempty_rows.cu",
+    "spmv/shared/csr_blocks.cu",   "spmv/shared/csr_check.cu",   "spmv/shared/csr_columns.cu",
+    "spmv/shared/csr_hash.cu",     "spmv/stages/value_check.cu", "spmv/stages/value_groups.cu"};
+
+static void mbi_csr_preamble(const mbi_csr_types *types, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+      types->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", types->base);
+}
+
+static merbit_status mbi_csr_programs_create(merbit_context *context,
+    const mbi_csr_types *types, uint32_t wanted, mbi_csr_programs *programs,
+    mbi_program_times *times) {
+  mbi_program_wish wishes[MBI_CSR_FILES];
+  mbi_preamble plain, check;
+  int count = 0, file;
+  mbi_csr_preamble(types, &plain);
+  mbi_csr_preamble(types, &check);
+  mbi_preamble_define(&check, "MBK_COLUMN",
+      types->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  for (file = 0; file < MBI_CSR_FILES; file++) {
+    if ((wanted >> file & 1) != 0 && programs->of[file].parts[0].module == NULL) {
+      wishes[count].file = mbi_csr_files[file];
+      wishes[count].preamble = file == MBI_CSR_CHECK ? &check : &plain;
+      wishes[count].parts = 1;
+      wishes[count++].program = &programs->of[file];
+    }
+  }
+  return count > 0 ? mbi_programs_create(context, wishes, count, times) : MERBIT_OK;
+}
+
+static void mbi_csr_programs_destroy(merbit_context *context, mbi_csr_programs *programs) {
+  int file;
+  for (file = 0; file < MBI_CSR_FILES; file++) {
+    mbi_program_destroy(context, &programs->of[file]);
+  }
+}
+
+static merbit_status mbi_csr_kernel(merbit_context *context, const mbi_csr_types *types,
+    mbi_csr_programs *programs, mbi_csr_file file, const char *name, mbi_program_times *times,
+    void **kernel) {
+  *kernel = NULL;
+  MBI_TRY(mbi_csr_programs_create(context, types, 1u << file, programs, times));
+  return mbi_program_kernel(context, &programs->of[file], name, kernel);
+}
+
+static mbi_csr_types mbi_plan_csr_types(const merbit_plan *plan) {
+  mbi_csr_types types;
+  types.offset_type = plan->device.offset_type;
+  types.index_type = MERBIT_INDEX_32;
+  types.base = plan->device.base;
+  return types;
+}
+
+static merbit_status mbi_plan_csr_kernel(merbit_plan *plan, mbi_csr_file file,
+    const char *name, void **kernel) {
+  const mbi_csr_types types = mbi_plan_csr_types(plan);
+  return mbi_csr_kernel(plan->context, &types, &plan->nonempty.programs, file, name,
+      &plan->times, kernel);
+}
+
 /* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
 static int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
-}
-
-static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
-    merbit_index_type index_type, int base, mbi_program *program) {
-  mbi_preamble preamble;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
-      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define(&preamble, "MBK_COLUMN",
-      index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define_int(&preamble, "MBK_BASE", base);
-  return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
 static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
@@ -19163,8 +19408,8 @@ static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *
   void *function = NULL;
   uint32_t found = 0;
   int64_t rows = view->rows, nnz = view->nnz;
-  mbk_arrays_check_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
+  mbk_csr_check_arguments arguments;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_csr_check", &function));
   csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
   MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
   MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
@@ -19174,7 +19419,7 @@ static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *
   arguments.cols = view->cols;
   arguments.nnz = nnz;
   arguments.bad = csr->scratch;
-  MBI_TRY(mbi_device_launch(context, function, "mbk_arrays_check",
+  MBI_TRY(mbi_device_launch(context, function, "mbk_csr_check",
       mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0, NULL, &arguments));
   MBI_TRY(mbi_device_download(context, &found, csr->scratch, sizeof found));
   return found != 0 ? mbi_device_csr_explain(context, view) : MERBIT_OK;
@@ -19185,8 +19430,8 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
   merbit_context *context = plan->context;
   void *function = NULL;
   int64_t nnz = view->nnz;
-  mbk_arrays_narrow_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_narrow", &function));
+  mbk_csr_narrow_arguments arguments;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_csr_narrow", &function));
   MBI_TRY(mbi_plan_allocate(plan, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
       &csr->col_ind));
   csr->owns_col_ind = 1;
@@ -19194,7 +19439,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
   arguments.wide = mbi_device_address(view->col_ind);
   arguments.nnz = nnz;
   arguments.narrow = csr->col_ind;
-  return mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
+  return mbi_device_launch(context, function, "mbk_csr_narrow", mbi_arrays_blocks(nnz),
       MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
@@ -19222,24 +19467,10 @@ static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view 
   return MERBIT_OK;
 }
 
-static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
-    const mbi_program *program, int unchecked, mbi_device_csr *csr) {
-  if (!unchecked) {
-    MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
-  }
-  if (view->index_type == MERBIT_INDEX_64) {
-    MBI_TRY(mbi_device_csr_narrow(plan, view, program, csr));
-  }
-  return mbi_device_synchronize(plan->context, NULL);
-}
-
 static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
-    int unchecked, mbi_device_csr *csr) {
+    mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   const void *arrays[3];
-  mbi_program program;
-  merbit_status status;
-  const int narrow = view->index_type == MERBIT_INDEX_64;
   int i;
   arrays[0] = view->row_ptr;
   arrays[1] = view->col_ind;
@@ -19255,27 +19486,39 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
-  if (unchecked && !narrow) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  status = mbi_device_csr_prepare(plan, view, &program, unchecked, csr);
-  mbi_program_destroy(context, &program);
-  return status;
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
-    int unchecked, mbi_device_csr *csr) {
+    mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
   csr->rows = (uint64_t)view->rows;
   csr->cols = (uint64_t)view->cols;
   csr->nnz = (uint64_t)view->nnz;
-  return view->memory == MERBIT_MEMORY_DEVICE
-      ? mbi_device_csr_borrow(plan, view, unchecked, csr)
+  return view->memory == MERBIT_MEMORY_DEVICE ? mbi_device_csr_borrow(plan, view, csr)
       : mbi_device_csr_upload(plan, view, csr);
+}
+
+static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+    uint32_t inspecting, mbi_csr_programs *programs, mbi_device_csr *csr) {
+  const int given = view->memory == MERBIT_MEMORY_DEVICE;
+  const int check = given && !plan->desc.unchecked;
+  const int narrow = given && view->index_type == MERBIT_INDEX_64;
+  mbi_csr_types types;
+  types.offset_type = view->offset_type;
+  types.index_type = view->index_type;
+  types.base = view->base;
+  inspecting |= check || narrow ? 1u << MBI_CSR_CHECK : 0;
+  MBI_TRY(mbi_csr_programs_create(plan->context, &types, inspecting, programs, &plan->times));
+  if (check) {
+    MBI_TRY(mbi_device_csr_check(plan, view, &programs->of[MBI_CSR_CHECK], csr));
+  }
+  if (narrow) {
+    MBI_TRY(mbi_device_csr_narrow(plan, view, &programs->of[MBI_CSR_CHECK], csr));
+  }
+  return check || narrow ? mbi_device_synchronize(plan->context, NULL) : MERBIT_OK;
 }
 
 static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
@@ -19339,7 +19582,7 @@ static void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty) 
   }
   nonempty->start_apart = 0;
   nonempty->row_start = 0;
-  mbi_program_destroy(plan->context, &nonempty->program);
+  mbi_csr_programs_destroy(plan->context, &nonempty->programs);
 }
 
 static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
@@ -19357,21 +19600,18 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   void *count = NULL, *offsets = NULL;
-  mbk_arrays_count_arguments count_arguments;
-  mbk_arrays_offsets_arguments offsets_arguments;
+  mbk_nonempty_count_arguments count_arguments;
+  mbk_nonempty_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr total, longest, widths;
   uint32_t answer[6] = {0, 0, 0, 0, 0, 0};
-  memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
     nonempty->row_start = csr->row_ptr;
     return MERBIT_OK;
   }
   nonempty->blocks = blocks;
-  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
-      &nonempty->program));
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count));
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_count", &count));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
   nonempty->counts = csr->scratch;
   nonempty->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
@@ -19391,12 +19631,12 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   count_arguments.longest = longest;
   count_arguments.widths = widths;
   count_arguments.sorted = widths + 2 * sizeof(uint32_t);
-  MBI_TRY(mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
+  MBI_TRY(mbi_device_launch(context, count, "mbk_nonempty_count", (int64_t)blocks, 256,
       MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
   offsets_arguments.counts = nonempty->offsets;
   offsets_arguments.blocks = blocks;
   offsets_arguments.total = total;
-  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
       (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->row_start = csr->row_ptr;
@@ -19414,17 +19654,19 @@ static int mbi_nonempty_equal(const merbit_plan *plan) {
   return plan->nonempty.slots <= plan->device.nnz + plan->device.nnz / 8;
 }
 
-static merbit_status mbi_nonempty_sample(merbit_context *context,
-    const mbi_device_csr *csr, merbit_type type, mbi_nonempty_rows *nonempty) {
+static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   mbi_devptr narrow;
   uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-  uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
+  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
   void *sample = NULL;
-  mbk_arrays_sample_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample));
+  mbk_sample_columns_arguments arguments;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
   narrow = nonempty->counts + sizeof answer[0];
   arguments.row_ptr = csr->row_ptr;
@@ -19435,7 +19677,7 @@ static merbit_status mbi_nonempty_sample(merbit_context *context,
   arguments.sectors = nonempty->counts;
   arguments.narrow = narrow;
   MBI_TRY(mbi_device_launch(
-      context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+      context, sample, "mbk_sample_columns", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
       (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
@@ -19452,12 +19694,12 @@ static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int by_offsets = mbi_nonempty_has_column_offsets(plan);
-  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  const char *name = by_offsets ? "mbk_columns_lengths" : "mbk_columns_count";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL;
-  mbk_arrays_columns_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, name, &kernel));
+  mbk_columns_count_arguments arguments;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_COLUMNS, name, &kernel));
   arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
   arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
   arguments.stride = stride;
@@ -19472,9 +19714,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL;
-  mbk_arrays_bins_arguments arguments;
+  mbk_columns_bins_arguments arguments;
   mbi_devptr found = 0;
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_COLUMNS, "mbk_columns_bins", &bin));
   if (nonempty->column_counts == 0) {
     MBI_TRY(mbi_plan_allocate(plan, bytes, "counts of columns", &nonempty->column_counts));
   }
@@ -19487,7 +19729,7 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   arguments.cols = plan->device.cols;
   arguments.bins = found;
   MBI_TRY(mbi_device_launch(
-      context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+      context, bin, "mbk_columns_bins", 2 * (int64_t)context->device.multiprocessors,
       MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments));
   return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
@@ -19531,8 +19773,8 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   uint64_t step = plan->device.rows / count;
   mbi_devptr answer = plan->nonempty.counts;
   void *kernel = NULL;
-  mbk_arrays_blocks_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel));
+  mbk_csr_blocks_arguments arguments;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_BLOCKS, "mbk_csr_blocks", &kernel));
   MBI_TRY(mbi_device_zero(context, answer, 2 * sizeof *against, NULL));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
@@ -19540,7 +19782,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   arguments.count = count;
   arguments.step = step;
   arguments.against = answer;
-  MBI_TRY(mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_csr_blocks",
       (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
       MBI_ARRAYS_THREADS, 0, NULL, &arguments));
   return mbi_device_download(context, against, answer, 2 * sizeof *against);
@@ -19574,17 +19816,17 @@ static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL;
-  mbk_arrays_hash_arguments arguments;
+  mbk_csr_hash_arguments arguments;
   mbi_devptr sum = plan->nonempty.counts;
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_HASH, "mbk_csr_hash", &kernel));
   MBI_TRY(mbi_device_zero(context, sum, sizeof *hash, NULL));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
   arguments.hash = sum;
-  MBI_TRY(mbi_device_launch(context, kernel, "mbk_arrays_hash",
-      mbi_arrays_blocks((int64_t)most), MBI_ARRAYS_THREADS, 0, NULL, &arguments));
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_csr_hash", mbi_arrays_blocks((int64_t)most),
+      MBI_ARRAYS_THREADS, 0, NULL, &arguments));
   return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
@@ -19608,9 +19850,9 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
-  mbk_arrays_compact_arguments arguments;
+  mbk_nonempty_compact_arguments arguments;
   merbit_status status = MERBIT_OK;
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_compact", &compact));
   MBI_TRY(mbi_plan_allocate_parts(plan, "lists of rows", apart ? 2 : 3, parts, bytes));
   if (apart) {
     status = mbi_plan_allocate(plan, starts, "starts of rows", &row_start);
@@ -19623,7 +19865,7 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
     arguments.row_start = row_start;
     arguments.empty_id = empty_id;
     status =
-        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
+        mbi_device_launch(context, compact, "mbk_nonempty_compact", (int64_t)nonempty->blocks,
         256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
@@ -19820,10 +20062,10 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
   return best;
 }
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
-    const char *name, int64_t blocks, uint64_t shared, const void *arguments) {
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_csr_file file, const char *name,
+    int64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = NULL;
-  MBI_TRY(mbi_program_kernel(plan->context, search->program, name, &kernel));
+  MBI_TRY(mbi_plan_csr_kernel(plan, file, name, &kernel));
   return mbi_device_launch(plan->context, kernel, name, blocks, 256, (unsigned)shared, NULL,
       arguments);
 }
@@ -19833,15 +20075,14 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
       sizeof search->against);
 }
 
-static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-    mbi_devptr values, mbi_values_search *search) {
+static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_devptr values,
+    mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
   memset(search, 0, sizeof *search);
-  search->program = program;
   search->values = values;
   MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
       &search->scratch));
@@ -19858,7 +20099,7 @@ static merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *pro
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
-  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_sample",
+  MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUES, "mbk_forms_sample",
       (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
       MBI_VALUES_SAMPLE_SHARED, &arguments));
   return mbi_values_answer(plan, search);
@@ -19878,8 +20119,8 @@ static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *sear
   arguments.wide = plan->type == MERBIT_F64;
   arguments.asked = MBI_FORM(form);
   arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
-      0, &arguments);
+  return mbi_values_launch(plan, MBI_CSR_VALUE_CHECK, "mbk_forms_check",
+      mbi_values_blocks(plan->device.nnz), 0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
@@ -19892,7 +20133,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_collect",
+  return mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_collect",
       mbi_values_blocks(plan->device.nnz), MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
 
@@ -19907,7 +20148,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   arguments.nnz = plan->device.nnz;
   arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
-  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_changes",
+  MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_changes",
       mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments));
   MBI_TRY(mbi_device_download(plan->context, found, changes, sizeof found));
   search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
@@ -19927,7 +20168,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   columns_arguments.nnz = plan->device.nnz;
   columns_arguments.wide = wide;
   columns_arguments.by_column = search->columns;
-  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_columns",
+  MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_columns",
       mbi_values_blocks(plan->device.nnz), 0, &columns_arguments));
   differ_arguments.col_ind = plan->device.col_ind;
   differ_arguments.values = search->values;
@@ -19935,7 +20176,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   differ_arguments.wide = wide;
   differ_arguments.by_column = search->columns;
   differ_arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_differ",
+  return mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_differ",
       mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
@@ -20013,7 +20254,8 @@ static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *sear
     number_arguments.keys = keys;
     number_arguments.number = number;
     number_arguments.shorter = stored;
-    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+    MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_number",
+        mbi_values_blocks(csr->nnz),
         MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments));
   } else if (form == MBI_VALUES_ROW) {
     rows_arguments.row_ptr = csr->row_ptr;
@@ -20021,16 +20263,16 @@ static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *sear
     rows_arguments.rows = csr->rows;
     rows_arguments.wide = wide;
     rows_arguments.by_row = stored;
-    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
-        &rows_arguments));
+    MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_rows",
+        mbi_values_blocks(csr->rows), 0, &rows_arguments));
   } else {
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
     shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
-    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
-        &shorten_arguments));
+    MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_CHECK, "mbk_forms_shorten",
+        mbi_values_blocks(csr->nnz), 0, &shorten_arguments));
   }
   return mbi_device_synchronize(context, NULL);
 }
@@ -20070,8 +20312,7 @@ static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
-  merbit_status status =
-      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &search);
+  merbit_status status = mbi_values_search_begin(plan, plan->device.values, &search);
   while (status == MERBIT_OK && !have) {
     forms &= ~search.against;
     form = mbi_values_shortest(plan, forms);
@@ -20245,11 +20486,12 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
         context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/merbit/merbit.cu", &preamble, m->dual ? 1 : 2,
+      &plan->program));
   MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
   MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
   if (!m->dual) {
-    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
+    MBI_TRY(mbi_program_part_kernel(context, &plan->program, 1, "mbk_merbit_fixup", &m->fixup));
   }
   MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
   return MERBIT_OK;
@@ -20636,8 +20878,9 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 
 static merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
-  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+  MBI_TRY(
+      mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_build", &s->build));
+  return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_fixup", &s->fixup);
 }
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
@@ -20645,18 +20888,17 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
   mbi_scan_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(context,
-      s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
-      &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+      &preamble, 3, &plan->program));
   if (s->whole) {
-    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build));
+    MBI_TRY(mbi_program_part_kernel(context, &plan->program, 2, "mbk_scan_build", &s->build));
     MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
   } else {
     MBI_TRY(mbi_scan_kernels(plan));
   }
   MBI_TRY(mbi_program_kernel(context, &plan->program,
       s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product));
-  return mbi_program_kernel(context, &plan->program,
+  return mbi_program_part_kernel(context, &plan->program, 1,
       s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
@@ -21015,12 +21257,12 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/merge/merge.cu", &preamble, 3, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
-  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+  MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, 1, "mbk_merge_sum", &p->sum));
+  return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_merge_fixup",
+      &p->fixup);
 }
 
 static void mbi_merge_path_destroy(merbit_plan *plan) {
@@ -21228,8 +21470,7 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
   plan->stream_bytes = mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 1, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
   return MERBIT_OK;
 }
@@ -21429,10 +21670,10 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_sliced_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble,
-      &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/sliced/sliced.cu", &preamble, 2, &plan->program));
   for (i = 0; i < 4; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]));
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i < 3, names[i],
+        &s->kernels[i]));
   }
   return MERBIT_OK;
 }
@@ -21445,13 +21686,13 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
   void *offsets = NULL;
-  mbk_arrays_offsets_arguments arguments;
+  mbk_nonempty_offsets_arguments arguments;
   uint32_t found = 0;
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
   arguments.counts = array;
   arguments.blocks = mbi_sliced_of(plan)->slices;
   arguments.total = total;
-  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
       (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
   MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
   *sum = found;
@@ -21781,11 +22022,10 @@ static merbit_status mbi_binned_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_binned_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
-      &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/binned/binned.cu", &preamble, 3, &plan->program));
   MBI_TRY(mbi_scan_kernels(plan));
   for (i = 0; i < 6; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i >= 4, names[i],
         &mbi_binned_of(plan)->kernels[i]));
   }
   return MERBIT_OK;
@@ -22286,9 +22526,10 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_bsr_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/bsr/bsr.cu", &preamble, 2, &plan->program));
   for (i = 0; i < kernels; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i == 4, names[i],
+        &t->kernels[i]));
   }
   return MERBIT_OK;
 }
@@ -23276,7 +23517,7 @@ static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
   mbi_cb_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/cb/cb.cu", &preamble, 1, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup));
   return MERBIT_OK;
@@ -23492,11 +23733,10 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_hubs_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/hubs/hubs.cu", &preamble, 3, &plan->program));
   MBI_TRY(mbi_scan_kernels(plan));
   for (i = 0; i < 4; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i == 3, names[i],
         &mbi_hubs_of(plan)->kernels[i]));
   }
   return MERBIT_OK;
@@ -23889,8 +24129,8 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context,
-      runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+      &preamble, 1, &plan->program));
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (wanted[i]) {
       MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], places[i]));
@@ -24238,8 +24478,7 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
-      &full->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/stages/full_blocks.cu", &preamble, 1, &full->program));
   MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
       &full->kernels[0]));
   return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",
@@ -24365,8 +24604,8 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_extract_preamble(plan, &full->csr, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
-      &full->program));
+  MBI_TRY(
+      mbi_plan_program(plan, "spmv/stages/extract_blocks.cu", &preamble, 1, &full->program));
   for (i = 0; i < MBI_EXTRACT_KERNELS; i++) {
     MBI_TRY(mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]));
   }
@@ -24624,7 +24863,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
   MBI_TRY(mbi_format_blocks_on_host(plan));
   places = mbi_block_frame(&plan->bsr.view);
-  MBI_TRY(mbi_device_csr_create(plan, &places, 1, &plan->device));
+  MBI_TRY(mbi_device_csr_create(plan, &places, &plan->device));
   return mbi_bsr_create(plan);
 }
 
@@ -25311,20 +25550,24 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
+static int mbi_choose_small_blocks(const merbit_plan *plan) {
+  return plan->device.nnz > 0 && mbi_choose_small(plan) &&
+      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
+      mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
+}
+
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status = MERBIT_OK;
   double gathers;
-  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
-      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
-      mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS)) {
+  if (mbi_choose_small_blocks(plan)) {
     return mbi_nonempty_blocks(plan);
   }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty));
+  MBI_TRY(mbi_nonempty_sample(plan));
   if (plan->desc.expected_calls <= MBI_MAKING_FORM) {
     return MERBIT_OK;
   }
@@ -25376,12 +25619,16 @@ static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   return status;
 }
 
+static int mbi_choose_shortens(const merbit_plan *plan) {
+  return mbi_plan_plain(plan) && plan->device.values != 0 && plan->device.nnz > 0 &&
+      !plan->desc.changing_values && plan->desc.expected_calls >= MBI_VALUES_CALLS &&
+      (plan->row->cuda == NULL || plan->row->cuda->forms != 0) && mbi_nonempty_fit(plan);
+}
+
 static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
-  if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      plan->desc.expected_calls < MBI_VALUES_CALLS ||
-      (plan->row->cuda != NULL && plan->row->cuda->forms == 0) || !mbi_nonempty_fit(plan)) {
+  if (!mbi_choose_shortens(plan)) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_need(plan));
@@ -25434,6 +25681,20 @@ static merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
+static uint32_t mbi_choose_inspects(const merbit_plan *plan) {
+  const int one = mbi_plan_vectors(plan) == 1;
+  const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
+      mbi_nonempty_fit(plan);
+  const int shortens = one && mbi_choose_shortens(plan);
+  const int large = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
+      plan->device.nnz > 0 && !mbi_choose_small(plan);
+  const int blocks = large ? plan->desc.expected_calls > MBI_MAKING_FORM
+      : any && mbi_plan_plain(plan) && mbi_choose_small_blocks(plan);
+  return (any || shortens ? 1u << MBI_CSR_NONEMPTY : 0) |
+      (shortens ? 1u << MBI_CSR_VALUES : 0) | (large ? 1u << MBI_CSR_SAMPLE : 0) |
+      (blocks ? 1u << MBI_CSR_BLOCKS : 0);
+}
+
 static merbit_method mbi_choose_safe(const merbit_plan *plan) {
   const int merge = plan->device.form == MBI_VALUES_GENERAL &&
       (plan->method == MERBIT_METHOD_SCAN ||
@@ -25454,9 +25715,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (any) {
     plan->profile = mbi_choose_profile(plan);
   }
-  if (mbi_plan_plain(plan)) {
-    MBI_TRY(mbi_choose_values(plan));
-  }
+  MBI_TRY(mbi_choose_values(plan));
   if (any) {
     MBI_TRY(mbi_choose_auto(plan));
   }
@@ -25575,7 +25834,7 @@ static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_reorder_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/stages/reorder.cu", &preamble, 1, &r->program));
   for (i = 0; i < 3; i++) {
     MBI_TRY(
         mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));
@@ -25959,13 +26218,14 @@ static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *pream
       t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
   mbi_preamble preamble;
   int i;
   mbi_transpose_preamble(t, &preamble);
-  MBI_TRY(mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/stages/transpose.cu", &preamble, 1, &t->program));
   for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
-    MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
+    MBI_TRY(mbi_program_kernel(plan->context, &t->program, mbi_transpose_kernels[i],
+        &t->kernels[i]));
   }
   return MERBIT_OK;
 }
@@ -26048,7 +26308,7 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
 static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
   int pass;
-  MBI_TRY(mbi_transpose_specialise(context, t));
+  MBI_TRY(mbi_transpose_specialise(plan, t));
   MBI_TRY(mbi_transpose_allocate(plan, t));
   if (t->from->values != 0) {
     MBI_TRY(mbi_reorder_specialise(plan));
@@ -26129,13 +26389,19 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
+  mbi_csr_programs programs;
   mbi_device_csr from;
   merbit_status status;
   if (plan->given.memory != MERBIT_MEMORY_DEVICE && !plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(context, &plan->given));
   }
   MBI_TRY(mbi_device_enter(context));
-  status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
+  memset(&programs, 0, sizeof programs);
+  status = mbi_device_csr_create(plan, &plan->given, &from);
+  if (status == MERBIT_OK) {
+    status = mbi_device_csr_prepare(plan, &plan->given, 0, &programs, &from);
+  }
+  mbi_csr_programs_destroy(context, &programs);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;
@@ -26415,11 +26681,11 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
-    mbi_devptr *values, mbi_values_search *search) {
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr *values,
+    mbi_values_search *search) {
   mbi_device_csr *csr = &plan->device;
   int have = 0;
-  MBI_TRY(mbi_values_search_begin(plan, program, *values, search));
+  MBI_TRY(mbi_values_search_begin(plan, *values, search));
   MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
   if (have) {
     MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
@@ -26432,15 +26698,10 @@ static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
 }
 
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
   mbi_values_search search;
-  mbi_program program;
-  merbit_status status;
-  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
-  status = mbi_stored_shorten(plan, &program, values, &search);
+  const merbit_status status = mbi_stored_shorten(plan, values, &search);
   mbi_values_search_end(plan, &search);
-  mbi_program_destroy(context, &program);
+  mbi_csr_programs_destroy(plan->context, &plan->nonempty.programs);
   return status;
 }
 
@@ -26949,8 +27210,10 @@ static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status;
   if (!plan->transpose.on_gpu) {
-    MBI_TRY(mbi_device_csr_create(plan, &frame, plan->desc.unchecked, &plan->device));
+    MBI_TRY(mbi_device_csr_create(plan, &frame, &plan->device));
   }
+  MBI_TRY(mbi_device_csr_prepare(plan, &frame, mbi_choose_inspects(plan),
+      &plan->nonempty.programs, &plan->device));
   if (plan->making.checked != NULL) {
     MBI_TRY(plan->making.checked(plan->making.maker));
   }
@@ -27151,6 +27414,8 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     merbit_memory memory) {
   const merbit_view *view;
   mbi_new_values fresh;
+  mbi_program_times times;
+  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -27178,7 +27443,10 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   fresh.values = values;
   fresh.memory = memory;
   fresh.count = mbi_view_values(view);
-  return mbi_stages_map_values(plan, &fresh);
+  times = plan->times;
+  status = mbi_stages_map_values(plan, &fresh);
+  plan->times = times;
+  return status;
 }
 
 /* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
@@ -27223,8 +27491,8 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
         (plan->arena.bytes - plan->arena.used) +
         mbi_workspace_bytes(plan, workspace) - plan->making.arena_bytes);
     info->cubin_from_cache = plan->program.from_cache;
-    info->compile_seconds = plan->program.compile_seconds;
-    info->load_seconds = plan->program.load_seconds;
+    info->compile_seconds = plan->times.compile;
+    info->load_seconds = plan->times.load;
   }
   return MERBIT_OK;
 }
@@ -27273,20 +27541,20 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   if (plan == NULL) {
     length = snprintf(line, sizeof line, "no plan");
   } else if (plan->side == MERBIT_SIDE_CUDA) {
-    const mbi_program *program = &plan->program;
+    const mbi_program_times *times = &plan->times;
     char part[256];
     (void)plan->cuda->describe(plan, part, sizeof part);
     length = snprintf(line, sizeof line,
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
+        " nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
         plan->row->name, plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
         : "for the library's own iterations",
         mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
         mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
-        mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
-        1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
+        mbi_value_name(plan), times->compile > 0 ? "compiled" : "from the cache",
+        1e3 * (times->compile > 0 ? times->compile : times->load),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
   } else if (plan->cpu->describe != NULL) {
@@ -30751,14 +31019,15 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
   const uint64_t count = (uint64_t)mbi_view_values(view);
+  mbi_preamble none;
   mbi_program program;
   merbit_status status;
   if (solver->single_there == 0) {
     MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
         &solver->single_there));
   }
-  MBI_TRY(
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
+  memset(&none, 0, sizeof none);
+  MBI_TRY(mbi_program_create(context, "spmv/stages/value_check.cu", &none, &program));
   status = mbi_refine_shorten(solver, &program, values, count);
   mbi_program_destroy(context, &program);
   return status;

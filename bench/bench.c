@@ -47,7 +47,8 @@ static void bench_describe_run(merbit_context *context, const char *command, ben
 
 /* ---- CPU --------------------------------------------------------------------------------- */
 
-static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_json *json) {
+static int bench_run_cpu(merbit_context *context, const bench_options *o,
+                         bench_given_list *given, bench_json *json) {
   bench_summary sum;
   merbit_context_info info;
   double read_rate;
@@ -65,7 +66,7 @@ static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_
     for (single = 1; single >= 0; single--) {
       if (single ? o->single : o->full) {
         bench_problem_create(&p, &m, single);
-        bench_cpu_problem(context, o->methods, o->rounds, read_rate, &p, json, &sum);
+        bench_cpu_problem(context, o->methods, o->rounds, read_rate, &p, given, json, &sum);
         bench_problem_free(&p);
       }
     }
@@ -73,7 +74,8 @@ static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_
     bench_check_names("--methods", o->methods);
   }
   bench_json_close(json, ']');
-  bench_report_summary(&sum, "the OpenMP loop over rows", json);
+  bench_report_summary(&sum, o->rivals != NULL ? "the best rival" : "the OpenMP loop over rows",
+                       json);
   return sum.wrong + sum.wrong_rivals;
 }
 
@@ -98,11 +100,12 @@ static void bench_gpu_input(bench_lab *lab, const char *input, bench_summary *su
 }
 
 static void bench_lab_open(bench_lab *lab, merbit_context *context, const bench_options *o,
-                           bench_json *json) {
+                           bench_given_list *given, bench_json *json) {
   merbit_context_desc desc;
   merbit_error error;
   memset(lab, 0, sizeof *lab);
   lab->options = o;
+  lab->given = given;
   lab->json = json;
   bench_gpu_open(&lab->gpu, context);
   memset(&desc, 0, sizeof desc);
@@ -137,12 +140,13 @@ static void bench_lab_close(bench_lab *lab) {
   bench_gpu_close(&lab->gpu);
 }
 
-static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_json *json) {
+static int bench_run_gpu(merbit_context *context, const bench_options *o,
+                         bench_given_list *given, bench_json *json) {
   bench_lab lab;
   bench_summary sum;
   int i, good;
   memset(&sum, 0, sizeof sum);
-  bench_lab_open(&lab, context, o, json);
+  bench_lab_open(&lab, context, o, given, json);
   bench_lab_describe(&lab);
   if (o->solve != NULL) {
     const int wrong = bench_solve_inputs(&lab);
@@ -156,7 +160,7 @@ static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_
   }
   bench_json_close(json, ']');
   good = bench_startup(&lab.gpu, json);
-  bench_report_summary(&sum, "the best cuSPARSE", json);
+  bench_report_summary(&sum, o->rivals != NULL ? "the best rival" : "the best cuSPARSE", json);
   bench_lab_close(&lab);
   return sum.wrong + !good;
 }
@@ -184,6 +188,7 @@ int main(int argc, char **argv) {
   merbit_context_info info;
   merbit_error error;
   bench_options options;
+  bench_given_list given;
   bench_json json;
   char *command = bench_command(argc, argv);
   int wrong, cuda;
@@ -220,10 +225,12 @@ int main(int argc, char **argv) {
   if (options.solve != NULL && !cuda) {
     bench_die("--solve needs a GPU: %s", info.reason);
   }
+  bench_given_read(options.rivals, &given);
   bench_json_begin(&json, options.json);
   bench_describe_run(context, command, &json);
-  wrong =
-      cuda ? bench_run_gpu(context, &options, &json) : bench_run_cpu(context, &options, &json);
+  wrong = cuda ? bench_run_gpu(context, &options, &given, &json)
+               : bench_run_cpu(context, &options, &given, &json);
+  bench_given_end(&given);
   bench_json_integer(&json, "wrong", wrong);
   bench_json_end(&json);
   merbit_context_destroy(context);

@@ -2,6 +2,7 @@
 #ifndef BENCH_CASES_H
 #define BENCH_CASES_H
 #include "ceilings.h"
+#include "given.h"
 #include "options.h"
 #include "report.h"
 #include "rivals.h"
@@ -22,6 +23,7 @@ typedef struct bench_lab { /* what serves all problems */
   merbit_context *cold; /* with a cache of its own, emptied before each plan */
   const char *cold_directory;
   const bench_options *options;
+  bench_given_list *given; /* times of --rivals */
   bench_json *json;
 } bench_lab;
 

@@ -1,6 +1,7 @@
 /* The CPU's methods against an OpenMP loop over rows with schedule(static). */
 #ifndef BENCH_CPU_H
 #define BENCH_CPU_H
+#include "given.h"
 #include "half.h"
 #include "report.h"
 #include "summary.h"
@@ -173,8 +174,8 @@ static int bench_cpu_add(bench_cpu *object, bench_case *c, const char *name, int
 
 /* All that --methods names, and what they are compared with; read_rate is the limit. */
 static void bench_cpu_problem(merbit_context *context, const char *methods, int rounds,
-                              double read_rate, bench_problem *p, bench_json *json,
-                              bench_summary *sum) {
+                              double read_rate, bench_problem *p, bench_given_list *given,
+                              bench_json *json, bench_summary *sum) {
   static const struct {
     const char *name;
     int rival;
@@ -189,11 +190,11 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
                              {"reference", 0, MERBIT_METHOD_REFERENCE, MERBIT_REORDERING_NONE},
                              {"rcm", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_RCM},
                              {"degree", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_DEGREE}};
-  bench_case cases[BENCH_CPU_CASES];
+  bench_case cases[BENCH_CPU_CASES + BENCH_GIVEN_MOST];
   bench_cpu objects[BENCH_CPU_CASES];
   merbit_context_info info;
   void *y = bench_allocate(p->m->rows, p->size);
-  int count = 0, i;
+  int count = 0, all, i;
   memset(cases, 0, sizeof cases);
   memset(objects, 0, sizeof objects);
   (void)merbit_context_get_info(context, &info);
@@ -211,13 +212,14 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
                              list[i].method, list[i].reordering);
     }
   }
-  for (i = 0; i < count; i++) {
+  bench_time(cases, count, rounds, BENCH_CPU_SECONDS, bench_cpu_watch, NULL);
+  all = bench_given_add(given, p, 0, cases, count, BENCH_CPU_CASES + BENCH_GIVEN_MOST);
+  for (i = 0; i < all; i++) {
     cases[i].limit = cases[i].bytes / read_rate;
   }
-  bench_time(cases, count, rounds, BENCH_CPU_SECONDS, bench_cpu_watch, NULL);
-  bench_report_cases(cases, count, "speedup", json);
+  bench_report_cases(cases, all, "speedup", json);
   bench_json_close(json, '}');
-  bench_sum_up(sum, p, cases, count);
+  bench_sum_up(sum, p, cases, all);
   (void)fflush(stdout);
   for (i = 0; i < count; i++) {
     free(objects[i].px);

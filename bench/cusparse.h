@@ -1,5 +1,6 @@
-/* cuSPARSE, opened at run time: cusparseSpMV on the arrays that merbit reads. Numbers and
- * prototypes as in cusparse.h of CUDA 12 and 13. */
+/* cuSPARSE, opened at run time: cusparseSpMV and cusparseSpMVOp on the arrays that merbit
+ * reads. Numbers and prototypes as in cusparse.h of CUDA 12 and 13; those of SpMVOp are behind
+ * CUSPARSE_ENABLE_EXPERIMENTAL_API there. */
 #ifndef BENCH_CUSPARSE_H
 #define BENCH_CUSPARSE_H
 #include "driver.h"
@@ -16,6 +17,7 @@
 
 typedef enum bench_format {
   BENCH_FORMAT_CSR,
+  BENCH_FORMAT_CSR_OP, /* cusparseSpMVOp, which compiles a kernel for a plan */
   BENCH_FORMAT_COO,
   BENCH_FORMAT_SLICED,
   BENCH_FORMAT_BLOCKS,
@@ -24,7 +26,7 @@ typedef enum bench_format {
 
 static const struct {
   const char *name;
-  int algorithm; /* cusparseSpMVAlg_t; unused by the legacy call */
+  int algorithm; /* cusparseSpMVAlg_t, cusparseSpMVOpAlg_t; unused by the legacy call */
   bench_format format;
   int block;     /* 0: the side that moves the fewest bytes */
   int operation; /* 1: by the transpose, from the same arrays */
@@ -44,7 +46,9 @@ static const struct {
                                  {"cusparse-bsr-16", 6, BENCH_FORMAT_BLOCKS, 16, 0},
                                  {"cusparse-bsrmv-16", 0, BENCH_FORMAT_BLOCKS_LEGACY, 16, 0},
                                  {"cusparse-csr-alg1-t", 2, BENCH_FORMAT_CSR, 0, 1},
-                                 {"cusparse-csr-alg2-t", 3, BENCH_FORMAT_CSR, 0, 1}};
+                                 {"cusparse-csr-alg2-t", 3, BENCH_FORMAT_CSR, 0, 1},
+                                 {"cusparse-op-alg1", 1, BENCH_FORMAT_CSR_OP, 0, 0},
+                                 {"cusparse-op-alg2", 2, BENCH_FORMAT_CSR_OP, 0, 0}};
 #define BENCH_RIVALS                                                                           \
   ((int)(sizeof bench_cusparse_algorithms / sizeof bench_cusparse_algorithms[0]))
 
@@ -87,6 +91,18 @@ typedef struct bench_cusparse { /* handles and descriptors are pointers; enums a
   bench_spmv_call spmv;
   /* NULL where this version lacks them */
   bench_spmv_call preprocess; /* since CUDA 12.4 */
+  int (*op_buffer_size)(void *handle, int operation, void *matrix, void *x, void *y, void *z,
+                        int compute_type, int algorithm, size_t *bytes);
+  int (*op_create_description)(void *handle, void **description, int operation, void *matrix,
+                               void *x, void *y, void *z, int compute_type, int algorithm,
+                               void *buffer);
+  int (*op_destroy_description)(void *description);
+  /* `code`: an epilogue as LTO-IR of `code_bytes` bytes, or NULL. */
+  int (*op_create_plan)(void *handle, void *description, void **plan, const void *code,
+                        size_t code_bytes);
+  int (*op_destroy_plan)(void *plan);
+  int (*op)(void *handle, void *plan, const void *alpha, const void *beta, void *x, void *y,
+            void *z); /* z = alpha A x + beta y */
   int (*create_sliced)(void **matrix, int64_t rows, int64_t cols, int64_t nnz,
                        int64_t stored_values, int64_t slice_rows, void *slice_offsets,
                        void *col_ind, void *values, int offset_type, int index_type, int base,
@@ -123,6 +139,12 @@ static const char *bench_cusparse_load(bench_cusparse *s) {
                  {"cusparseSpMV_bufferSize", &s->buffer_size, 0},
                  {"cusparseSpMV", &s->spmv, 0},
                  {"cusparseSpMV_preprocess", &s->preprocess, 1},
+                 {"cusparseSpMVOp_bufferSize", &s->op_buffer_size, 1},
+                 {"cusparseSpMVOp_createDescr", &s->op_create_description, 1},
+                 {"cusparseSpMVOp_destroyDescr", &s->op_destroy_description, 1},
+                 {"cusparseSpMVOp_createPlan", &s->op_create_plan, 1},
+                 {"cusparseSpMVOp_destroyPlan", &s->op_destroy_plan, 1},
+                 {"cusparseSpMVOp", &s->op, 1},
                  {"cusparseCreateSlicedEll", &s->create_sliced, 1},
                  {"cusparseCreateBsr", &s->create_blocks, 1},
                  {"cusparseCreateMatDescr", &s->create_legacy, 1},

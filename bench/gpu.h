@@ -96,8 +96,7 @@ static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   b->arrays.general = &bench_general_scalars;
   c->parity = 0;
   if (c->kind == BENCH_GENERAL) {
-    bench_merbit_check(gpu->context,
-                       mbi_device_upload(gpu->context, arrays->y, p->y0, bytes));
+    bench_merbit_check(gpu->context, mbi_device_upload(gpu->context, arrays->y, p->y0, bytes));
   } else {
     bench_gpu_fill(gpu, arrays->y, dual ? 0 : 0xff, bytes); /* 0xff...: NaN */
     if (dual) {
@@ -192,6 +191,11 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   }
   bench_time(b->cases, b->case_count, lab->options->rounds, BENCH_BATCH_SECONDS,
              bench_gpu_watch, &lab->gpu);
+  for (i = b->case_count,
+      b->case_count = bench_given_add(lab->given, p, 1, b->cases, b->case_count, BENCH_CASES);
+       i < b->case_count; i++) {
+    b->cases[i].limit = bench_limit(&lab->ceilings, p, b->cases[i].bytes);
+  }
   bench_report_cases(b->cases, b->case_count, "speedup", lab->json);
   bench_describe_auto(b);
   bench_describe_orders(b);

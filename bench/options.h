@@ -8,6 +8,7 @@
 
 typedef struct bench_options {
   const char *methods, *json, *write;
+  const char *rivals;         /* the file of other programs' times; or NULL */
   const char *solve, *system; /* NULL: products; the usual systems */
   double tolerance;           /* of solvers; 0: theirs */
   int max_iterations;
@@ -87,7 +88,8 @@ static void bench_help(void) {
       "commit);\n"
       "                    every cuSPARSE is measured, unless some are named: "
       "cusparse-csr-alg1,\n"
-      "                    ... cusparse-coo-alg2, cusparse-sell-32, cusparse-bsr, "
+      "                    ... cusparse-coo-alg2, cusparse-op-alg1, -alg2 (SpMVOp),\n"
+      "                    cusparse-sell-32, cusparse-bsr, "
       "cusparse-bsrmv\n"
       "                    (blocks that move the fewest bytes), cusparse-bsr-4, ... of 2, 4, 8 "
       "and 16\n"
@@ -116,12 +118,19 @@ static void bench_help(void) {
       "  --side SIDE       auto (default), cuda or cpu\n"
       "  --threads N       CPU threads; all by default\n"
       "  --json FILE       every figure\n"
-      "  --write FILE      measure nothing: write the INPUT as a Matrix Market file\n"
+      "  --rivals FILE     times of other programs on the same matrices, as rows of the "
+      "tables\n"
+      "                    and rivals of the speed-ups. A line: matrix (the name that its "
+      "table\n"
+      "                    has), f32 or f64, plain (A x) or general, rival, microseconds,\n"
+      "                    separated by tabs; # begins a comment\n"
+      "  --write FILE      measure nothing: write the INPUT as a Matrix Market file, on which\n"
+      "                    other programs can be timed for --rivals\n"
       "Times are medians over the rounds of batches of 10 ms between CUDA events (50 ms on "
       "the\n"
       "CPU), with quartiles; -ab is alpha A x + beta y, the others A x. speedup: over the "
       "best\n"
-      "verified cuSPARSE of the kind. %limit: of the least time, which is the larger of bytes\n"
+      "verified rival of the kind. %limit: of the least time, which is the larger of bytes\n"
       "over copy bandwidth and nonzeros over the rate of random gathers from a vector of x's\n"
       "size; bytes are the plan's streams once, for cuSPARSE those of CSR (CPU: those of CSR, "
       "at\n"
@@ -230,6 +239,8 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->threads = bench_option_integer(option, value, 1, 1024);
   } else if (strcmp(option, "--json") == 0) {
     o->json = value;
+  } else if (strcmp(option, "--rivals") == 0) {
+    o->rivals = value;
   } else if (strcmp(option, "--write") == 0) {
     o->write = value;
   } else if (strcmp(option, "--solve") == 0) {

@@ -51,6 +51,7 @@ static void bench_report_row(const bench_case *c, double speedup, double payback
                bench_cell(cells[7], size, 2, 1e3 * c->convert_seconds),
                bench_cell(cells[8], size, 1, c->convert_seconds / c->median),
                c->kind == BENCH_TILE ? ""
+               : c->given            ? "given"
                : c->good             ? "ok"
                                      : "WRONG");
   if (c->kind != BENCH_TILE && !c->good) {
@@ -87,6 +88,7 @@ static void bench_report_json(const bench_case *c, bench_json *json) {
   bench_json_text(json, "name", c->name);
   bench_json_text(json, "kind", bench_kind_name(c->kind));
   bench_json_integer(json, "rival", c->rival);
+  bench_json_integer(json, "given", c->given);
   bench_json_number(json, "seconds", c->median);
   bench_json_number(json, "seconds_min", c->least);
   bench_json_number(json, "seconds_quartile_1", c->quartiles[0]);
@@ -102,7 +104,7 @@ static void bench_report_json(const bench_case *c, bench_json *json) {
     bench_json_number(json, "limit_seconds", c->limit);
     bench_json_number(json, "percent_of_limit", bench_percent(c));
   }
-  if (c->kind != BENCH_TILE) {
+  if (c->kind != BENCH_TILE && !c->given) {
     bench_json_integer(json, "verified", c->good);
     bench_json_integer(json, "rows_outside_bound", c->verdict.wrong);
     bench_json_number(json, "relative_error", c->verdict.relative);

@@ -45,6 +45,7 @@ typedef struct bench_rival {
   mbi_devptr offsets, columns, values;
   int borrowed; /* the three are another rival's */
   void *matrix, *x, *y;
+  void *description, *plan; /* of SpMVOp */
   mbi_devptr buffer;
   size_t buffer_bytes;
   double prepare_seconds; /* descriptors, buffer and preprocess, not the format's making */
@@ -54,6 +55,12 @@ typedef struct bench_rival {
 
 static bench_format bench_rival_format(const bench_rival *r) {
   return bench_cusparse_algorithms[r->algorithm].format;
+}
+
+/* Returns whether the rival reads the CSR in place. */
+static int bench_rival_reads_csr(const bench_rival *r) {
+  return bench_rival_format(r) == BENCH_FORMAT_CSR ||
+         bench_rival_format(r) == BENCH_FORMAT_CSR_OP;
 }
 
 static int bench_rival_try(bench_rival *r, int status, const char *call) {
@@ -161,6 +168,15 @@ static int bench_rival_convert(bench_rival *r, const bench_rival *peer) {
   case BENCH_FORMAT_BLOCKS:
   case BENCH_FORMAT_BLOCKS_LEGACY:
     return bench_rival_blocks(r, peer);
+  case BENCH_FORMAT_CSR_OP:
+    if (r->cusparse->op == NULL || r->cusparse->op_buffer_size == NULL ||
+        r->cusparse->op_create_description == NULL ||
+        r->cusparse->op_destroy_description == NULL || r->cusparse->op_create_plan == NULL ||
+        r->cusparse->op_destroy_plan == NULL) {
+      (void)snprintf(r->failure, sizeof r->failure, "this cuSPARSE lacks cusparseSpMVOp");
+      return 0;
+    }
+    return 1;
   default:
     return 1;
   }
@@ -175,6 +191,7 @@ static int bench_rival_describe(bench_rival *r) {
   const bench_layout *l = &r->layout;
   switch (bench_rival_format(r)) {
   case BENCH_FORMAT_CSR:
+  case BENCH_FORMAT_CSR_OP:
     return s->create_csr(&r->matrix, m->rows, m->cols, m->nnz, mbi_device_pointer(a->row_ptr),
                          mbi_device_pointer(a->col_ind), mbi_device_pointer(a->values),
                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
@@ -211,6 +228,9 @@ static int bench_rival_multiply(bench_rival *r, const bench_scalars *scalars) {
         mbi_device_pointer(r->offsets), mbi_device_pointer(r->columns), l->block,
         mbi_device_pointer(r->arrays->x), beta, mbi_device_pointer(r->arrays->y));
   }
+  if (bench_rival_format(r) == BENCH_FORMAT_CSR_OP) {
+    return s->op(s->handle, r->plan, alpha, beta, r->x, r->y, r->y);
+  }
   return s->spmv(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha, r->matrix,
                  r->x, beta, r->y, r->type, bench_cusparse_algorithms[r->algorithm].algorithm,
                  mbi_device_pointer(r->buffer));
@@ -232,6 +252,31 @@ static int bench_rival_preprocess(bench_rival *r, const void *alpha, const void 
              : 1;
 }
 
+/* Makes SpMVOp's plan without an epilogue. The product goes to y, from which it also takes
+ * beta's part. */
+static void bench_rival_open_op(bench_rival *r) {
+  const bench_cusparse *s = r->cusparse;
+  const int operation = bench_cusparse_algorithms[r->algorithm].operation;
+  const int algorithm = bench_cusparse_algorithms[r->algorithm].algorithm;
+  size_t bytes = 0;
+  if (!bench_rival_try(r,
+                       s->op_buffer_size(s->handle, operation, r->matrix, r->x, r->y, r->y,
+                                         r->type, algorithm, &bytes),
+                       "cusparseSpMVOp_bufferSize")) {
+    return;
+  }
+  r->buffer = bench_gpu_allocate(r->gpu, (int64_t)bytes, 1);
+  r->buffer_bytes = bytes;
+  if (bench_rival_try(r,
+                      s->op_create_description(s->handle, &r->description, operation, r->matrix,
+                                               r->x, r->y, r->y, r->type, algorithm,
+                                               mbi_device_pointer(r->buffer)),
+                      "cusparseSpMVOp_createDescr")) {
+    (void)bench_rival_try(r, s->op_create_plan(s->handle, r->description, &r->plan, NULL, 0),
+                          "cusparseSpMVOp_createPlan");
+  }
+}
+
 static void bench_rival_open(bench_rival *r) {
   const bench_cusparse *s = r->cusparse;
   const bench_arrays *a = r->vectors;
@@ -246,11 +291,17 @@ static void bench_rival_open(bench_rival *r) {
       bench_rival_format(r) == BENCH_FORMAT_BLOCKS_LEGACY) {
     return;
   }
-  if (bench_rival_try(r, s->create_vector(&r->x, cols, mbi_device_pointer(a->x), r->type),
-                      "cusparseCreateDnVec") &&
-      bench_rival_try(r, s->create_vector(&r->y, rows, mbi_device_pointer(a->y), r->type),
-                      "cusparseCreateDnVec") &&
-      bench_rival_try(r,
+  if (!bench_rival_try(r, s->create_vector(&r->x, cols, mbi_device_pointer(a->x), r->type),
+                       "cusparseCreateDnVec") ||
+      !bench_rival_try(r, s->create_vector(&r->y, rows, mbi_device_pointer(a->y), r->type),
+                       "cusparseCreateDnVec")) {
+    return;
+  }
+  if (bench_rival_format(r) == BENCH_FORMAT_CSR_OP) {
+    bench_rival_open_op(r);
+    return;
+  }
+  if (bench_rival_try(r,
                       s->buffer_size(s->handle,
                                      bench_cusparse_algorithms[r->algorithm].operation, alpha,
                                      r->matrix, r->x, beta, r->y, r->type,
@@ -263,6 +314,12 @@ static void bench_rival_open(bench_rival *r) {
 }
 
 static void bench_rival_close(bench_rival *r) {
+  if (r->plan != NULL) {
+    (void)r->cusparse->op_destroy_plan(r->plan);
+  }
+  if (r->description != NULL) {
+    (void)r->cusparse->op_destroy_description(r->description);
+  }
   if (r->matrix != NULL) {
     (void)(bench_rival_format(r) == BENCH_FORMAT_BLOCKS_LEGACY
                ? r->cusparse->destroy_legacy(r->matrix)
@@ -275,7 +332,7 @@ static void bench_rival_close(bench_rival *r) {
     (void)r->cusparse->destroy_vector(r->y);
   }
   mbi_device_release(r->gpu->context, r->buffer);
-  r->matrix = r->x = r->y = NULL;
+  r->matrix = r->x = r->y = r->description = r->plan = NULL;
   r->buffer = 0;
 }
 
@@ -386,7 +443,7 @@ static void bench_rival_enqueue(bench_case *self) {
 /* Bytes of the arrays that the rival's format has beside or instead of the CSR's. */
 static double bench_rival_memory(const bench_rival *r) {
   const bench_format format = bench_rival_format(r);
-  return format == BENCH_FORMAT_CSR ? 0
+  return bench_rival_reads_csr(r) ? 0
          : format == BENCH_FORMAT_COO
              ? 4.0 * (double)r->arrays->problem->m->nnz
              : bench_layout_memory(&r->layout, r->arrays->problem->size);
@@ -398,9 +455,8 @@ static double bench_rival_bytes(const bench_rival *r, bench_kind kind) {
   const bench_format format = bench_rival_format(r);
   const double rest =
       format == BENCH_FORMAT_COO ? (double)p->m->nnz * (4.0 + (double)p->size) : 0;
-  return format == BENCH_FORMAT_CSR
-             ? bench_csr_bytes(p, kind)
-             : bench_rival_memory(r) + rest + bench_vector_bytes(p, kind);
+  return bench_rival_reads_csr(r) ? bench_csr_bytes(p, kind)
+                                  : bench_rival_memory(r) + rest + bench_vector_bytes(p, kind);
 }
 
 #endif

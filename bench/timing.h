@@ -11,9 +11,9 @@
 #define BENCH_FEW_ROUNDS 3
 
 typedef enum bench_kind {
-  BENCH_PLAIN,     /* y = A x */
-  BENCH_GENERAL,   /* y = alpha A x + beta y */
-  BENCH_TILE,      /* what a plan costs on the GPU */
+  BENCH_PLAIN,      /* y = A x */
+  BENCH_GENERAL,    /* y = alpha A x + beta y */
+  BENCH_TILE,       /* what a plan costs on the GPU */
   BENCH_TRANSPOSED, /* y = A' x */
   BENCH_SEVERAL     /* Y = A X */
 } bench_kind;
@@ -33,8 +33,9 @@ typedef struct bench_case {
   double bytes; /* of one call, everything moved once; 0: not known */
   double limit; /* seconds that a call takes at least; 0: not known */
   bench_verdict verdict;
-  int good; /* verified */
-  int of;   /* the case whose time a TILE build is compared with, or -1 */
+  int good;  /* verified */
+  int given; /* 1: another program's time, by --rivals; nothing of it was verified */
+  int of;    /* the case whose time a TILE build is compared with, or -1 */
   int has_plan;
   double plan_seconds;    /* with cubins from the cache; of a rival: its preprocess */
   double cold_seconds;    /* with an empty cache; 0: not measured */

@@ -543,7 +543,8 @@
  *
  * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
  * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit looks
- * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels.
+ * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels. The
+ * context's CPU threads compile the kernels that a plan needs side by side.
  *
  * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
  * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit. An empty cache_dir turns the disk cache off. The

@@ -11,7 +11,25 @@
 #define MBK_PLAIN_LAUNCH 0
 #endif
 
+// A kernel file may be compiled in parts, side by side: part 0 has the kernels declared with
+// MBK_KERNEL, part 1 those with MBK_KERNEL_1, part 2 those with MBK_KERNEL_2. MBK_PROGRAM_PART
+// names the part; without it, all kernels are compiled. A kernel of another part becomes a
+// template, which costs nothing, for nobody instantiates it.
+#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0
 #define MBK_KERNEL extern "C" __global__ void
+#else
+#define MBK_KERNEL template <int> __global__ void
+#endif
+#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 1
+#define MBK_KERNEL_1 extern "C" __global__ void
+#else
+#define MBK_KERNEL_1 template <int> __global__ void
+#endif
+#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 2
+#define MBK_KERNEL_2 extern "C" __global__ void
+#else
+#define MBK_KERNEL_2 template <int> __global__ void
+#endif
 #define MBK_DEVICE static __device__ __forceinline__
 #define MBK_CALLED                                                                             \
   static __device__ __noinline__              // what one thread does, in registers of its own

@@ -70,7 +70,7 @@ typedef struct mbi_pack_head { /* of exported entries: jit/cache_pack.c */
 } mbi_pack_head;
 
 #ifndef MBI_LOADED_IDLE
-#define MBI_LOADED_IDLE 32 /* the most loaded programs kept without a plan that uses them */
+#define MBI_LOADED_IDLE 96 /* the most loaded programs kept without a plan that uses them */
 #endif
 /* An entry of context->loaded, the last used first; guarded by the lock. */
 typedef struct mbi_loaded {
@@ -109,10 +109,31 @@ typedef struct mbi_preamble { /* empty if all zero */
 #define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC with the option */
 typedef struct mbi_target {
   char architecture[48];
-  const char *options[3];
+  char part[32]; /* the option for one part of a program; or empty */
+  const char *options[4];
   int count;
   int ptx; /* 1: NVRTC does not know this GPU, and the driver compiles PTX */
 } mbi_target;
+/* A program to make. */
+typedef struct mbi_program_wish {
+  const char *file; /* the kernel file */
+  const mbi_preamble *preamble;
+  int parts;            /* 1 to MBI_PARTS: the number of parts that the file declares */
+  mbi_program *program; /* the result */
+} mbi_program_wish;
+#define MBI_WISHES 10 /* the most at once */
+/* A part of a program while it is made. */
+typedef struct mbi_unit {
+  merbit_context *context;
+  const mbi_program_wish *wish;
+  mbi_part *part;
+  mbi_target target;
+  char *key; /* as in the cubin cache; NULL once a loaded program has it */
+  size_t key_size;
+  void *image; /* compiled, but not loaded yet; or NULL */
+  size_t image_size;
+  merbit_error failure; /* of another thread's attempt to compile it */
+} mbi_unit;
 typedef struct mbi_texts { /* the files that NVRTC sees, by name */
   const char *names[MBI_SOURCES + 1];
   const char *texts[MBI_SOURCES + 1];
@@ -226,6 +247,7 @@ MBI_INTERNAL void mbi_preamble_define_int(mbi_preamble *preamble, const char *na
 MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
                                              const mbi_preamble *preamble, int capability,
                                              mbi_target *target);
+MBI_INTERNAL void mbi_target_take_part(mbi_target *target, int part);
 MBI_INTERNAL char *mbi_key_create(merbit_context *context, const char *main_file,
                                   const mbi_preamble *preamble, const mbi_target *target,
                                   size_t *size);
@@ -236,11 +258,18 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
                                          const char *main_file, const mbi_preamble *preamble,
                                          const mbi_target *target, void **image, size_t *size);
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
-                                               const mbi_preamble *preamble, int capability,
-                                               void **image, size_t *size);
+                                               const mbi_preamble *preamble,
+                                               const mbi_target *target, void **image,
+                                               size_t *size);
+MBI_INTERNAL merbit_status mbi_programs_create(merbit_context *context,
+                                               const mbi_program_wish *wishes, int count,
+                                               mbi_program_times *times);
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
                                               const mbi_preamble *preamble,
                                               mbi_program *program);
+MBI_INTERNAL merbit_status mbi_program_part_kernel(merbit_context *context,
+                                                   const mbi_program *program, int part,
+                                                   const char *name, void **function);
 MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
                                               const mbi_program *program, const char *name,
                                               void **function);

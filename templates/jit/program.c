@@ -2,7 +2,10 @@
 #include "jit/sources.h"
 #include "jit/jit.h"
 
-/* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. */
+/* Kernel programs: preamble, key, compilation by NVRTC, loading of cubins. Compiling takes most
+ * of the time of a plan that nobody made before. So a plan names all programs that it is sure
+ * to need at once, and a program may consist of parts (jit/device.cuh): the context's threads
+ * compile all of them side by side. */
 
 /* ---- Preamble: the #defines of one specialisation ---------------------------------------- */
 
@@ -51,7 +54,14 @@ MBI_INTERNAL merbit_status mbi_target_choose(merbit_context *context, const char
   target->options[1] = "--std=c++14";
   target->options[2] = "--no-source-include"; /* only embedded files */
   target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
+  target->part[0] = '\0';
   return MERBIT_OK;
+}
+
+/* Limits a target to one part of the program. */
+MBI_INTERNAL void mbi_target_take_part(mbi_target *target, int part) {
+  (void)snprintf(target->part, sizeof target->part, "-DMBK_PROGRAM_PART=%d", part);
+  target->options[target->count++] = target->part;
 }
 
 /* ---- Key: everything that determines the image; each field follows its length ------------ */
@@ -130,7 +140,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
                              const mbi_preamble *preamble, const mbi_target *target,
                              const char *log, const void *image, size_t size) {
   const char *directory = mbi_environment("MERBIT_DUMP");
-  char hash[MBI_HASH_TEXT], name[64], include[128];
+  char hash[MBI_HASH_TEXT], name[64], include[160];
   char *key = NULL;
   size_t key_size;
   mbi_piece pieces[2];
@@ -142,7 +152,9 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   }
   mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), hash);
   mbi_release(context, key);
-  (void)snprintf(include, sizeof include, "#include \"%s\"\n", main_file);
+  (void)snprintf(include, sizeof include, "%s%s\n#include \"%s\"\n",
+                 target->part[0] != '\0' ? "#define MBK_PROGRAM_PART " : "",
+                 target->part[0] != '\0' ? strchr(target->part, '=') + 1 : "", main_file);
   pieces[0].data = preamble->text;
   pieces[0].size = preamble->length;
   pieces[1].data = include;
@@ -218,13 +230,12 @@ MBI_INTERNAL merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
   return status;
 }
 
-/* Compiles `main_file` for a compute capability (90 is 9.0). NVRTC must be open; neither driver
- * nor GPU is needed. */
+/* Compiles `main_file` for a target. NVRTC must be open; neither driver nor GPU is needed. */
 MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
-                                               const mbi_preamble *preamble, int capability,
-                                               void **image, size_t *size) {
+                                               const mbi_preamble *preamble,
+                                               const mbi_target *target, void **image,
+                                               size_t *size) {
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
-  mbi_target target;
   mbi_texts texts;
   char text[256];
   void *program = NULL;
@@ -238,7 +249,6 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
         "the same plan where NVRTC is, then merbit_cache_export and import again",
         main_file);
   }
-  MBI_TRY(mbi_target_choose(context, main_file, preamble, capability, &target));
   status = mbi_texts_create(context, preamble, &texts);
   if (status == MERBIT_OK) {
     (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",
@@ -250,114 +260,214 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
                         "nvrtcCreateProgram", main_file);
   }
   if (status == MERBIT_OK) {
-    status = mbi_nvrtc_run(context, program, main_file, preamble, &target, image, size);
+    status = mbi_nvrtc_run(context, program, main_file, preamble, target, image, size);
     (void)nvrtc->destroy_program(&program);
   }
   mbi_texts_release(context, &texts);
   return status;
 }
 
-/* ---- Programs: from the cache or compiled, loaded into the current context --------------- */
+/* ---- Units: parts of programs while they are made ---------------------------------------- */
 
-/* Loads a cached image. If the driver refuses it, `module` stays NULL and the cache entry is
- * removed. */
-static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
-                                             size_t key_size, mbi_program *program) {
+/* Loads a cached image. If the driver refuses it, part->module stays NULL and the cache entry
+ * is removed. */
+static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
+  merbit_context *context = unit->context;
   void *image;
   size_t size;
   mbi_curesult result;
-  if (!mbi_cache_load(context, key, key_size, &image, &size)) {
+  if (!mbi_cache_load(context, unit->key, unit->key_size, &image, &size)) {
     return MERBIT_OK;
   }
-  result = context->device.driver.module_load_data(&program->module, image);
+  result = context->device.driver.module_load_data(&unit->part->module, image);
   mbi_release(context, image);
   if (result == 0) {
-    program->from_cache = 1;
     return MERBIT_OK;
   }
-  program->module = NULL;
+  unit->part->module = NULL;
   if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_fatal(result)) {
     return mbi_device_check(context, result, "cuModuleLoadData", "loading a cached program");
   }
   mbi_log(context, "the driver refuses a cached program (CUDA error %d): compiling it anew",
           result);
-  mbi_cache_drop(context, key, key_size);
+  mbi_cache_drop(context, unit->key, unit->key_size);
   return MERBIT_OK;
 }
 
-static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
-                                               const mbi_preamble *preamble, const char *key,
-                                               size_t key_size, mbi_program *program) {
-  const double start = mbi_seconds();
-  void *image;
-  size_t size;
-  merbit_status status = mbi_program_compile(context, main_file, preamble,
-                                             context->device.compute_capability, &image, &size);
-  program->compile_seconds = mbi_seconds() - start;
+/* Takes a unit's module from those that are loaded, or from the disk cache. If it is in
+ * neither, part->module stays NULL. */
+static merbit_status mbi_unit_find(mbi_unit *unit) {
+  merbit_context *context = unit->context;
+  const mbi_program_wish *wish = unit->wish;
+  MBI_TRY(mbi_target_choose(context, wish->file, wish->preamble,
+                            context->device.compute_capability, &unit->target));
+  if (wish->parts > 1) {
+    mbi_target_take_part(&unit->target, (int)(unit->part - wish->program->parts));
+  }
+  unit->key =
+      mbi_key_create(context, wish->file, wish->preamble, &unit->target, &unit->key_size);
+  if (unit->key == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", wish->file);
+  }
+  unit->part->shared = mbi_loaded_take(context, unit->key, unit->key_size);
+  if (unit->part->shared != NULL) {
+    unit->part->module = unit->part->shared->module;
+    return MERBIT_OK;
+  }
+  return mbi_unit_load_cached(unit);
+}
+
+static merbit_status mbi_unit_compile(mbi_unit *unit) {
+  return mbi_program_compile(unit->context, unit->wish->file, unit->wish->preamble,
+                             &unit->target, &unit->image, &unit->image_size);
+}
+
+/* Compiles one of several units, as a task of mbi_parallel. The unit keeps a failure, which the
+ * thread that makes the program reports. */
+static void mbi_unit_compile_task(void *argument, int index) {
+  mbi_unit *unit = ((mbi_unit *const *)argument)[index];
+  unit->failure.status = mbi_unit_compile(unit);
+  if (unit->failure.status != MERBIT_OK) {
+    mbi_error_clear(unit->context, unit->failure.message, sizeof unit->failure.message);
+  }
+}
+
+/* Compiles all units, side by side if they are several. */
+static merbit_status mbi_units_compile(mbi_unit **units, int count) {
+  int i;
+  if (count == 1) {
+    return mbi_unit_compile(units[0]);
+  }
+  mbi_parallel(units[0]->context, count, mbi_unit_compile_task, units);
+  for (i = 0; i < count; i++) {
+    const merbit_error *failure = &units[i]->failure;
+    if (failure->status != MERBIT_OK) {
+      return mbi_fail(units[i]->context, failure->status, "%s", failure->message);
+    }
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_unit_load(mbi_unit *unit) {
+  merbit_context *context = unit->context;
+  const merbit_status status = mbi_device_check(
+      context, context->device.driver.module_load_data(&unit->part->module, unit->image),
+      "cuModuleLoadData", "loading a compiled program");
+  if (status != MERBIT_OK) {
+    unit->part->module = NULL;
+    return status;
+  }
+  /* Store only what the driver has accepted. */
+  mbi_cache_store(context, unit->key, unit->key_size, unit->image, unit->image_size);
+  return MERBIT_OK;
+}
+
+/* Finds the modules of all units; compiles and loads those that are not there. */
+static merbit_status mbi_units_make(mbi_unit *units, int count, mbi_program_times *times) {
+  mbi_unit *missing[MBI_WISHES * MBI_PARTS];
+  double start = mbi_seconds(), now;
+  int left = 0, i;
+  for (i = 0; i < count; i++) {
+    MBI_TRY(mbi_unit_find(&units[i]));
+    if (units[i].part->module == NULL) {
+      units[i].wish->program->from_cache = 0;
+      missing[left++] = &units[i];
+    }
+  }
+  now = mbi_seconds();
+  times->load += now - start;
+  if (left == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_units_compile(missing, left));
+  start = mbi_seconds();
+  times->compile += start - now;
+  for (i = 0; i < left; i++) {
+    MBI_TRY(mbi_unit_load(missing[i]));
+  }
+  times->load += mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+/* Releases what a unit needed while it was made. If its part is loaded, shares that. */
+static void mbi_unit_finish(mbi_unit *unit) {
+  mbi_part *part = unit->part;
+  if (part->module != NULL && part->shared == NULL) {
+    part->shared = mbi_loaded_share(unit->context, unit->key, unit->key_size, part->module);
+    unit->key = part->shared != NULL ? NULL : unit->key;
+  }
+  mbi_release(unit->context, unit->key);
+  mbi_release(unit->context, unit->image);
+}
+
+/* ---- Programs ---------------------------------------------------------------------------- */
+
+/* Destroys a program, which may be all zero. Modules of a lost device do not exist any more. */
+MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
+  int i;
+  for (i = 0; i < MBI_PARTS; i++) {
+    if (program->parts[i].shared != NULL) {
+      mbi_loaded_leave(context, program->parts[i].shared);
+    } else if (program->parts[i].module != NULL) {
+      mbi_loaded_unload(context, program->parts[i].module);
+    }
+  }
+  memset(program, 0, sizeof *program);
+}
+
+/* Makes up to MBI_WISHES programs, whose kernels mbi_program_part_kernel returns. Compiles side
+ * by side those that are in no cache. Adds the time that it takes to *times. The CUDA context
+ * must be current. On failure no program is made. */
+MBI_INTERNAL merbit_status mbi_programs_create(merbit_context *context,
+                                               const mbi_program_wish *wishes, int count,
+                                               mbi_program_times *times) {
+  mbi_unit units[MBI_WISHES * MBI_PARTS];
+  merbit_status status;
+  int made = 0, i, part;
+  memset(units, 0, sizeof units);
+  for (i = 0; i < count; i++) {
+    memset(wishes[i].program, 0, sizeof *wishes[i].program);
+    wishes[i].program->from_cache = 1;
+    for (part = 0; part < wishes[i].parts; part++) {
+      units[made].context = context;
+      units[made].wish = &wishes[i];
+      units[made++].part = &wishes[i].program->parts[part];
+    }
+  }
+  status = mbi_device_alive(context);
   if (status == MERBIT_OK) {
-    status = mbi_device_check(context,
-                              context->device.driver.module_load_data(&program->module, image),
-                              "cuModuleLoadData", "loading a compiled program");
-    program->load_seconds = mbi_seconds() - start - program->compile_seconds;
+    status = mbi_units_make(units, made, times);
   }
-  if (status == MERBIT_OK) { /* store only what the driver has accepted */
-    mbi_cache_store(context, key, key_size, image, size);
-  } else {
-    program->module = NULL;
+  for (i = 0; i < made; i++) {
+    mbi_unit_finish(&units[i]);
   }
-  mbi_release(context, image);
+  for (i = 0; i < count && status != MERBIT_OK; i++) {
+    mbi_program_destroy(context, wishes[i].program);
+  }
   return status;
 }
 
-/* Makes a specialisation of `main_file`, whose kernels mbi_program_kernel returns. The CUDA
- * context must be current. */
+/* Makes a program of one part. */
 MBI_INTERNAL merbit_status mbi_program_create(merbit_context *context, const char *main_file,
                                               const mbi_preamble *preamble,
                                               mbi_program *program) {
-  const double start = mbi_seconds();
-  mbi_target target;
-  char *key;
-  size_t key_size;
-  merbit_status status = MERBIT_OK;
-  memset(program, 0, sizeof *program);
-  MBI_TRY(mbi_device_alive(context));
-  MBI_TRY(mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
-                            &target));
-  key = mbi_key_create(context, main_file, preamble, &target, &key_size);
-  if (key == NULL) {
-    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
-  }
-  program->shared = mbi_loaded_take(context, key, key_size);
-  if (program->shared != NULL) {
-    program->module = program->shared->module;
-    program->from_cache = 1;
-  } else {
-    status = mbi_program_load_cached(context, key, key_size, program);
-  }
-  program->load_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK && !program->from_cache) {
-    status = mbi_program_load_compiled(context, main_file, preamble, key, key_size, program);
-  }
-  if (status != MERBIT_OK) {
-    memset(program, 0, sizeof *program);
-  } else if (program->shared == NULL) {
-    program->shared = mbi_loaded_share(context, key, key_size, program->module);
-    key = program->shared != NULL ? NULL : key;
-  }
-  mbi_release(context, key);
-  return status;
+  const mbi_program_wish wish = {main_file, preamble, 1, program};
+  mbi_program_times times = {0, 0};
+  return mbi_programs_create(context, &wish, 1, &times);
 }
 
-MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
-                                              const mbi_program *program, const char *name,
-                                              void **function) {
+/* Returns a kernel of one part of a program. */
+MBI_INTERNAL merbit_status mbi_program_part_kernel(merbit_context *context,
+                                                   const mbi_program *program, int part,
+                                                   const char *name, void **function) {
   char attempt[128];
   merbit_status status;
   *function = NULL;
   MBI_TRY(mbi_device_alive(context));
   (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
   status = mbi_device_check(
-      context, context->device.driver.module_get_function(function, program->module, name),
+      context,
+      context->device.driver.module_get_function(function, program->parts[part].module, name),
       "cuModuleGetFunction", attempt);
   if (status != MERBIT_OK) {
     *function = NULL;
@@ -365,12 +475,9 @@ MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
   return status;
 }
 
-/* Destroys a program, which may be all zero. Modules of a lost device do not exist any more. */
-MBI_INTERNAL void mbi_program_destroy(merbit_context *context, mbi_program *program) {
-  if (program->shared != NULL) {
-    mbi_loaded_leave(context, program->shared);
-  } else if (program->module != NULL) {
-    mbi_loaded_unload(context, program->module);
-  }
-  memset(program, 0, sizeof *program);
+/* Returns a kernel of a program's first part. */
+MBI_INTERNAL merbit_status mbi_program_kernel(merbit_context *context,
+                                              const mbi_program *program, const char *name,
+                                              void **function) {
+  return mbi_program_part_kernel(context, program, 0, name, function);
 }

@@ -250,14 +250,15 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 
 // ---- Modules and launches -------------------------------------------------------------------
 
-// An image is text: "fake cubin 90 PATH" or "fake ptx 80 PATH". Programs stay loaded, for the
-// sake of debuggers and leak checkers.
+// An image is text: "fake cubin 90 PART PATH" or "fake ptx 80 PART PATH". Programs stay loaded,
+// for the sake of debuggers and leak checkers.
 int cuModuleLoadData(void **handle, const void *image) {
-  int capability = 0;
+  int capability = 0, part = 0;
   char path[2000] = "", kind[8] = "";
   *handle = &state;
   CALL(ENTERED);
-  if (sscanf((const char *)image, "fake %7s %d %1999s", kind, &capability, path) != 3) {
+  if (sscanf((const char *)image, "fake %7s %d %d %1999s", kind, &capability, &part, path) !=
+      4) {
     return INVALID_IMAGE;
   }
   if (strcmp(kind, "ptx") == 0 ? capability > state.capability
@@ -272,7 +273,7 @@ int cuModuleLoadData(void **handle, const void *image) {
     return INVALID_IMAGE;
   }
   modules.push_back(
-      {((fake_program_kernels)kernels)(), (fake_program_run)run, (void (*)())rest});
+      {((fake_program_kernels)kernels)(), (fake_program_run)run, (void (*)())rest, part});
   *handle = &modules.back();
   state.modules++;
   return SUCCESS;
@@ -305,7 +306,8 @@ int cuModuleGetFunction(void **handle, void *module_handle, const char *name) {
     return c.wrong(INVALID_HANDLE, "no such module");
   }
   for (const fake_kernel *kernel = m->kernels; kernel->name != nullptr; kernel++) {
-    if (strcmp(kernel->name, name) == 0 && kernel->call != nullptr) {
+    if (strcmp(kernel->name, name) == 0 && kernel->call != nullptr &&
+        (m->part < 0 || m->part == kernel->part)) {
       functions.push_back({m, kernel, SHARED_WITHOUT_ASKING});
       *handle = &functions.back();
       return SUCCESS;

@@ -46,6 +46,7 @@ struct module {
   const fake_kernel *kernels;
   fake_program_run run;
   void (*rest)();
+  int part; // only its kernels can be found; -1: all
 };
 
 struct function {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -84,14 +85,17 @@ time_t shim_changed() {
   return newest;
 }
 
-// Returns the names that follow each MBK_KERNEL and its launch bounds: the names of kernels,
-// some of which the preprocessor may leave out.
-std::set<std::string> kernel_names(const program &p) {
-  std::set<std::string> found;
+// Returns the names that follow each MBK_KERNEL, MBK_KERNEL_1 and MBK_KERNEL_2 and their launch
+// bounds, and the part of each: the names of kernels, some of which the preprocessor may leave
+// out.
+std::map<std::string, int> kernel_names(const program &p) {
+  std::map<std::string, int> found;
   for (const std::string &text : p.texts) {
     size_t at = 0;
     while ((at = text.find("MBK_KERNEL", at)) != std::string::npos) {
       at += strlen("MBK_KERNEL");
+      const int part = text[at] == '_' && isdigit(text[at + 1]) ? text[at + 1] - '0' : 0;
+      at += part > 0 ? strlen("_1") : 0;
       const size_t open = text.find('(', at);
       const size_t bounds =
           std::min(text.find("MBK_BOUNDS", at), text.find("MBK_RESIDENT", at));
@@ -100,7 +104,7 @@ std::set<std::string> kernel_names(const program &p) {
       const size_t end = text.find_first_of(" (\n", begin);
       const std::string name = text.substr(begin, end - begin);
       if (name.compare(0, 4, "mbk_") == 0) { // not where the macro is defined
-        found.insert(name);
+        found[name] = part;
       }
     }
   }
@@ -111,9 +115,9 @@ std::set<std::string> kernel_names(const program &p) {
 // out.
 std::string translate(const program &p) {
   std::string outer, table;
-  for (const std::string &name : kernel_names(p)) {
+  for (const auto &[name, part] : kernel_names(p)) {
     outer += "[[maybe_unused]] static void " + name + "(fake_none) {}\n";
-    table += "FAKE_KERNEL(" + name + ")\n";
+    table += "FAKE_KERNEL(" + name + ", " + std::to_string(part) + ")\n";
   }
   return "#include \"fake/ahead.h\"\n#define FAKE_INSIDE_PROGRAM\n#include "
          "\"fake/program.h\"\nnamespace outer {\n" +
@@ -165,7 +169,8 @@ bool known_option(const std::string &option) {
 
 int compile(program &p, int count, const char *const *options) {
   const std::string sm = "--gpu-architecture=sm_", compute = "--gpu-architecture=compute_";
-  std::string architecture, path;
+  const std::string define = "-DMBK_PROGRAM_PART=";
+  std::string architecture, path, part = "-1"; // all parts
   uint64_t key = hash(hash(UINT64_C(0xcbf29ce484222325), p.source), FAKE_COMPILER " " + flags);
   char name[40];
   state.compiled++;
@@ -177,6 +182,8 @@ int compile(program &p, int count, const char *const *options) {
     p.ptx = option.compare(0, compute.size(), compute) == 0;
     if (p.ptx || option.compare(0, sm.size(), sm) == 0) {
       architecture = (p.ptx ? "ptx " : "cubin ") + option.substr((p.ptx ? compute : sm).size());
+    } else if (option.compare(0, define.size(), define) == 0) {
+      part = option.substr(define.size()); // of the same shared object, which has all kernels
     } else if (!known_option(option)) {
       p.log = "nvrtc: error: unrecognized option " + option + "\n";
       return INVALID_OPTION;
@@ -192,7 +199,7 @@ int compile(program &p, int count, const char *const *options) {
   if (changed(path) < shim && !build(p, path)) {
     return COMPILATION;
   }
-  p.image = "fake " + architecture + " " + path;
+  p.image = "fake " + architecture + " " + part + " " + path;
   return SUCCESS;
 }
 

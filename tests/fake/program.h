@@ -16,6 +16,7 @@ struct fake_kernel {
   const simt_fields *fields; // of the struct that it takes
   bool scalars_device;       // whether its alpha and beta are addresses
   bool apart;                // whether the fields are separate parameters
+  int part;                  // of the program in which it is
 };
 
 struct fake_launch {
@@ -39,21 +40,21 @@ typedef int (*fake_program_run)(const fake_kernel *kernel, const fake_launch *la
 struct fake_none {}; // the argument of the stand-in for a kernel that is not there
 
 template <auto function>
-constexpr fake_kernel fake_make_kernel(const char *name, bool scalars_device) {
+constexpr fake_kernel fake_make_kernel(const char *name, int part, bool scalars_device) {
   if constexpr (std::is_same_v<decltype(function), void (*)(fake_none)>) {
-    return {name, nullptr, nullptr, false, false};
+    return {name, nullptr, nullptr, false, false, part};
   } else {
-    return {name, simt_unpack<function>::call, simt_unpack<function>::fields, scalars_device,
-            simt_unpack<function>::apart};
+    return {name,           simt_unpack<function>::call,  simt_unpack<function>::fields,
+            scalars_device, simt_unpack<function>::apart, part};
   }
 }
 
-#define FAKE_KERNEL(name) fake_make_kernel<&name>(#name, FAKE_SCALARS_DEVICE),
+#define FAKE_KERNEL(name, part) fake_make_kernel<&name>(#name, part, FAKE_SCALARS_DEVICE),
 #define FAKE_PROGRAM(...)                                                                      \
   extern "C" __attribute__((visibility("default"))) const fake_kernel *                        \
   fake_program_kernels_of() {                                                                  \
     static constexpr fake_kernel kernels[] = {                                                 \
-        __VA_ARGS__{nullptr, nullptr, nullptr, false, false}};                                 \
+        __VA_ARGS__{nullptr, nullptr, nullptr, false, false, 0}};                              \
     return kernels;                                                                            \
   }
 #endif

@@ -304,8 +304,10 @@ static void misuse(void **state) {
   arguments[0] = arguments[1] = &address;
   assert_int_equal(driver->mem_free(block + 1), 1);
   expect_fault("no block begins there");
-  assert_int_equal(driver->module_get_function(&function, program.module, "mbk_read"), 0);
-  assert_int_equal(driver->module_get_function(&other, program.module, "mbk_none"), 500);
+  assert_int_equal(driver->module_get_function(&function, program.parts[0].module, "mbk_read"),
+                   0);
+  assert_int_equal(driver->module_get_function(&other, program.parts[0].module, "mbk_none"),
+                   500);
   assert_int_equal(driver->func_set_attribute(function, 8, 60000), 0);
   cuda->faults = 0;
   assert_int_equal(
@@ -315,7 +317,7 @@ static void misuse(void **state) {
   assert_int_equal(driver->stream_synchronize(&address), 400);
   expect_fault("the stream does not exist");
   assert_int_equal(driver->module_load_data(&other, "no image"), 200);
-  assert_int_equal(driver->module_load_data(&other, "fake cubin 80 /nowhere"), 209);
+  assert_int_equal(driver->module_load_data(&other, "fake cubin 80 -1 /nowhere"), 209);
   cuda->faults = 0;
   assert_int_equal(driver->ctx_pop(&popped), 0);
   assert_int_equal(driver->mem_alloc(&address, 8), 201);

@@ -94,8 +94,55 @@ static void halves(void **state) {
   expect_form(3, EVENLY, MERBIT_F64, 0, 0x1p-10, "; values exact in f16;");
 }
 
+/* mbi_choose_inspects names the programs that the choice then needs, by the method, the number
+ * of products and whether there are values. */
+static void inspected_at_once(void **state) {
+  enum {
+    ROWS_OF = 1 << MBI_CSR_NONEMPTY,
+    VALUES_OF = 1 << MBI_CSR_VALUES,
+    COLUMNS_OF = 1 << MBI_CSR_SAMPLE,
+    BLOCKS_OF = 1 << MBI_CSR_BLOCKS
+  };
+  static const struct {
+    merbit_method method;
+    int calls, pattern;
+    uint32_t programs;
+  } cases[] = {{MERBIT_METHOD_AUTO, 100, 0, ROWS_OF | VALUES_OF | COLUMNS_OF | BLOCKS_OF},
+               {MERBIT_METHOD_AUTO, 100, 1, ROWS_OF | COLUMNS_OF | BLOCKS_OF},
+               {MERBIT_METHOD_AUTO, MBI_VALUES_CALLS, 0, ROWS_OF | VALUES_OF | COLUMNS_OF},
+               {MERBIT_METHOD_AUTO, 2, 0, ROWS_OF | COLUMNS_OF},
+               {MERBIT_METHOD_SCAN, 100, 0, ROWS_OF | VALUES_OF},
+               {MERBIT_METHOD_SCAN, 2, 0, 0},
+               {MERBIT_METHOD_MERGE, 100, 0, 0}};
+  static int32_t row_ptr[FORM_ROWS + 1], col_ind[FORM_NONZEROS];
+  static double values[FORM_NONZEROS];
+  merbit_view view = rows_of(5, EVENLY, row_ptr, col_ind);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_context *context;
+    merbit_plan_desc desc;
+    merbit_plan *plan = NULL;
+    fake_reset();
+    context = fake_context(NULL);
+    view.values = cases[i].pattern ? NULL : values;
+    memset(&desc, 0, sizeof desc);
+    desc.side = MERBIT_SIDE_CUDA;
+    desc.method = cases[i].method;
+    desc.expected_calls = cases[i].calls;
+    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+    plan->method = cases[i].method; /* as before the choice */
+    plan->device.form = MBI_VALUES_GENERAL;
+    assert_int_equal(mbi_choose_inspects(plan), cases[i].programs);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(inspected_at_once),
       cmocka_unit_test(general_values),
       cmocka_unit_test(values_of_rows),
       cmocka_unit_test(linking_rows),

@@ -16,6 +16,8 @@
 #include "fake/scenarios.h"
 #include "support/lifetime.h"
 
+enum { PROGRAMS = 8 }; /* of a plan: five that inspect the matrix, and SCAN's three parts */
+
 /* With a cubin cache the first context compiles, later ones do not, in other processes neither.
  */
 static void cold_and_warm(void **state) {
@@ -29,12 +31,12 @@ static void cold_and_warm(void **state) {
     fake_reset();
     context = fake_context(cache);
     assert_int_equal(products(context), MERBIT_OK);
-    assert_int_equal(nvrtc->compiled, run == 0 ? 2 : 0); /* the arrays' program, the scan's */
+    assert_int_equal(nvrtc->compiled, run == 0 ? PROGRAMS : 0);
     assert_int_equal(merbit_context_get_info(context, &found), MERBIT_OK);
-    assert_int_equal(found.cache_misses,
-                     run == 0 ? 3 : 1); /* the GPU is not measured for so few products */
+    /* The GPU is not measured for so few products. */
+    assert_int_equal(found.cache_misses, run == 0 ? PROGRAMS + 1 : 1);
     assert_int_equal(found.cache_hits,
-                     run == 0 ? 0 : 2); /* new values find the arrays' loaded */
+                     run == 0 ? 0 : PROGRAMS); /* new values find what is loaded */
     assert_int_equal(found.cache_errors, 0);
     assert_string_equal(found.cache_dir, cache);
     merbit_context_destroy(context);
@@ -72,7 +74,7 @@ static void any_order_of_destruction(void **state) {
   merbit_plan_destroy(plan);
   assert_int_equal(cuda->retained, 1);
   merbit_workspace_destroy(workspace);
-  assert_int_equal(cuda->modules, 2); /* until the context goes */
+  assert_int_equal(cuda->modules, PROGRAMS); /* until the context goes */
   merbit_buffer_destroy(x);
   fake_expect_clean();
 }

@@ -38,8 +38,12 @@ static void set_text(mbi_preamble *preamble, const char *text) {
 static merbit_status compile(merbit_context *context, const char *text, void **image,
                              size_t *size) {
   mbi_preamble preamble;
+  mbi_target target;
+  *image = NULL;
+  *size = 0;
   set_text(&preamble, text);
-  return mbi_program_compile(context, MBI_PREAMBLE_NAME, &preamble, 90, image, size);
+  MBI_TRY(mbi_target_choose(context, MBI_PREAMBLE_NAME, &preamble, 90, &target));
+  return mbi_program_compile(context, MBI_PREAMBLE_NAME, &preamble, &target, image, size);
 }
 
 /* The compiler's log is told line by line, and the sentence quotes its first error. */

@@ -128,7 +128,8 @@ static void what_a_plan_keeps(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.method = kept[i].method;
     assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
-    assert_in_range(cuda->modules, 1, 2); /* the method's; the arrays' where rows are counted */
+    /* The method's parts; the programs that count rows and columns and test values. */
+    assert_in_range(cuda->modules, 1, MBI_PARTS + 4);
     assert_int_equal(cuda->blocks, HELD + kept[i].blocks);
     merbit_plan_destroy(plan);
     merbit_context_destroy(context);
@@ -385,7 +386,7 @@ static void no_look_at_the_matrix(void **state) {
       assert_int_equal(cuda->blocks,
                        HELD + 5 + 1); /* the carries; the check's answer is gone */
       assert_int_equal(cuda->launches, !unchecked);
-      assert_int_equal(nvrtc->compiled, unchecked ? 1 : 2);
+      assert_int_equal(nvrtc->compiled, unchecked ? 3 : 4); /* MERGE's parts; the check */
       assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
       assert_int_equal(info.method, MERBIT_METHOD_MERGE);
       assert_true(crossing ? info.tiles > 1 : info.tiles == 1);

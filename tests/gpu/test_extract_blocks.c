@@ -107,7 +107,7 @@ static void pair_compare(const pair *p) {
   assert_int_equal(p->our_plan->bsr.mask_words, p->their_plan->bsr.mask_words);
   (void)merbit_plan_describe(p->our_plan, ours, sizeof ours);
   (void)merbit_plan_describe(p->their_plan, theirs, sizeof theirs);
-  end = strstr(ours, "; cubin ");
+  end = strstr(ours, "; cubins ");
   assert_non_null(end);
   if (strncmp(ours, theirs, (size_t)(end - ours)) != 0) {
     fail_msg("\"%s\" but \"%s\"", ours, theirs);

@@ -134,7 +134,7 @@ typedef struct variant { /* what one program is made from */
 
 static const variant variants[] = {
     {"the first", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "7", 13000, 90, 90},
-    {"main file", "spmv/shared/device_csr.cu", "MBK_SIGMA", "7", 13000, 90, 90},
+    {"main file", "spmv/shared/csr_hash.cu", "MBK_SIGMA", "7", 13000, 90, 90},
     {"name in the preamble", "spmv/gpu/merbit/merbit.cu", "MBK_OMEGA", "7", 13000, 90, 90},
     {"value in the preamble", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "8", 13000, 90, 90},
     {"version of NVRTC", "spmv/gpu/merbit/merbit.cu", "MBK_SIGMA", "7", 12080, 90, 90},

@@ -32,7 +32,7 @@ static void nothing_reaches_a_dead_driver(void **state) {
   device->lost = 700;
   memset(&preamble, 0, sizeof preamble);
   memset(&program, 0, sizeof program);
-  program.module = &address;
+  program.parts[0].module = &address;
   assert_int_equal(mbi_device_alive(context), MERBIT_DEVICE_LOST);
   cpu_expect(context, MERBIT_DEVICE_LOST, "CUDA error 700");
   assert_int_equal(mbi_device_enter(context), MERBIT_DEVICE_LOST);
@@ -45,17 +45,19 @@ static void nothing_reaches_a_dead_driver(void **state) {
   assert_int_equal(mbi_device_copy(context, 5, 6, 4), MERBIT_DEVICE_LOST);
   assert_int_equal(mbi_device_zero(context, 5, 4, NULL), MERBIT_DEVICE_LOST);
   assert_int_equal(mbi_device_synchronize(context, NULL), MERBIT_DEVICE_LOST);
-  assert_int_equal(mbi_device_reserve_shared(context, function, "f", 1 << 17), MERBIT_DEVICE_LOST);
+  assert_int_equal(mbi_device_reserve_shared(context, function, "f", 1 << 17),
+                   MERBIT_DEVICE_LOST);
   assert_int_equal(mbi_device_launch(context, function, "f", 1, 32, 0, NULL, arguments),
                    MERBIT_DEVICE_LOST);
   assert_int_equal(mbi_device_owns(context, bytes), 1);
-  assert_int_equal(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &program),
-                   MERBIT_DEVICE_LOST);
-  program.module = &address;
+  assert_int_equal(
+      mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &program),
+      MERBIT_DEVICE_LOST);
+  program.parts[0].module = &address;
   assert_int_equal(mbi_program_kernel(context, &program, "f", &function), MERBIT_DEVICE_LOST);
   assert_null(function);
   mbi_program_destroy(context, &program);
-  assert_null(program.module);
+  assert_null(program.parts[0].module);
   assert_int_equal(calls, 0);
   assert_string_equal(bytes, "abc");
   memset(&device->driver, 0, sizeof device->driver);

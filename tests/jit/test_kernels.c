@@ -117,9 +117,9 @@ static int spilling(const char *log) {
   return 0;
 }
 
-/* Compiles as the library does, but asks the assembler for its statistics. Returns the log, to
- * be freed. */
-static char *log_of(const char *file, const mbi_preamble *preamble, int capability) {
+/* Compiles as the library does, but asks the assembler for its statistics. `part` is the part
+ * of the program, or -1 for all of it. Returns the log, to be freed. */
+static char *log_of(const char *file, const mbi_preamble *preamble, int capability, int part) {
   const mbi_nvrtc *nvrtc = &host->device.nvrtc;
   const char *options[8];
   char text[256], *log;
@@ -129,6 +129,9 @@ static char *log_of(const char *file, const mbi_preamble *preamble, int capabili
   size_t size = 0;
   int i, result;
   assert_int_equal(mbi_target_choose(host, file, preamble, capability, &target), MERBIT_OK);
+  if (part >= 0) {
+    mbi_target_take_part(&target, part);
+  }
   assert_int_equal(mbi_texts_create(host, preamble, &texts), MERBIT_OK);
   for (i = 0; i < target.count; i++) {
     options[i] = target.options[i];
@@ -160,11 +163,64 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
   if (left_out(file)) {
     return;
   }
-  log = log_of(file, preamble, capability);
+  log = log_of(file, preamble, capability, -1);
   if (spilling(log)) {
     fail_msg("%s for %d spills:\n%s\n%s", file, capability, preamble->text, log);
   }
   free(log);
+}
+
+/* Returns the number of kernels in the assembler's log. If `whole` is not NULL, each of them
+ * must be there too. */
+static int kernels_of(const char *log, const char *whole) {
+  static const char head[] = "Compiling entry function '";
+  const char *at = log;
+  int count = 0;
+  while ((at = strstr(at, head)) != NULL) {
+    char line[200];
+    (void)snprintf(line, sizeof line, "%.*s'", (int)strcspn(at + sizeof head - 1, "'"),
+                   at + sizeof head - 1);
+    assert_true(whole == NULL || strstr(whole, line) != NULL);
+    at += sizeof head;
+    count++;
+  }
+  return count;
+}
+
+/* Every kernel of a file is in one of its parts, and none of them is empty. */
+static void expect_parts(const char *file, int parts, const mbi_preamble *preamble) {
+  char *const whole = log_of(file, preamble, 90, -1);
+  const int all = kernels_of(whole, NULL);
+  int sum = 0, part;
+  for (part = 0; part < parts; part++) {
+    char *const log = log_of(file, preamble, 90, part);
+    const int count = kernels_of(log, whole);
+    if (count == 0 || count == all) {
+      fail_msg("part %d of %s has %d of %d kernels", part, file, count, all);
+    }
+    sum += count;
+    free(log);
+  }
+  if (sum != all) {
+    fail_msg("the parts of %s have %d kernels, all of it %d", file, sum, all);
+  }
+  free(whole);
+}
+
+/* Compiles the files that inspect a CSR. */
+static void compile_csr(int form, int capability) {
+  static const char *const files[] = {
+      "spmv/shared/csr_blocks.cu",  "spmv/shared/csr_check.cu",
+      "spmv/shared/csr_columns.cu", "spmv/shared/csr_hash.cu",
+      "spmv/shared/csr_sample.cu",  "spmv/shared/nonempty_rows.cu",
+      "spmv/stages/value_check.cu", "spmv/stages/value_groups.cu",
+      "spmv/stages/value_sample.cu"};
+  mbi_preamble preamble;
+  size_t i;
+  arrays_preamble(form, &preamble);
+  for (i = 0; i < sizeof files / sizeof files[0]; i++) {
+    compile(files[i], &preamble, capability);
+  }
 }
 
 /* Every shape up to 8 x 8 on the diagonal, and odd ones; x loaded in both ways. In quick effort
@@ -295,8 +351,7 @@ static void compile_for_every_architecture(void) {
     compile("spmv/gpu/many/many.cu", &preamble, archs[i]);
     many_preamble(MERBIT_F32, 64 + 256, 8, 0, &preamble);
     compile("spmv/gpu/many/rows.cu", &preamble, archs[i]);
-    arrays_preamble(0, &preamble);
-    compile("spmv/shared/device_csr.cu", &preamble, archs[i]);
+    compile_csr(0, archs[i]);
     profile_preamble(&preamble);
     compile("jit/profile.cu", &preamble, archs[i]);
     extract_preamble(0, &preamble);
@@ -328,7 +383,7 @@ static void spills_are_seen(void **state) {
   blocks = strstr(preamble.text, "#define MBK_BLOCKS ");
   assert_non_null(blocks);
   blocks[strlen("#define MBK_BLOCKS ")] = '8';
-  log = log_of("spmv/gpu/many/many.cu", &preamble, 90);
+  log = log_of("spmv/gpu/many/many.cu", &preamble, 90, -1);
   assert_true(spilling(log));
   free(log);
 }
@@ -399,8 +454,7 @@ static void compile_every_form(void) {
       compile_csr_studies(capabilities[c]);
     }
     for (form = 0; form < 8; form++) {
-      arrays_preamble(form, &preamble);
-      compile("spmv/shared/device_csr.cu", &preamble, capabilities[c]);
+      compile_csr(form, capabilities[c]);
       extract_preamble(form, &preamble);
       compile("spmv/stages/extract_blocks.cu", &preamble, capabilities[c]);
       full_preamble(form, &preamble);
@@ -422,8 +476,51 @@ static void every_form_compiles_without_spills(void **state) {
   deal(compile_every_form);
 }
 
+/* The files that plans compile in parts; in quick effort two of them. */
+static void parts_share_the_kernels(void **state) {
+  const uint64_t seed = test_rotating_seed();
+  const int most = test_effort(2, 7);
+  int i;
+  (void)state;
+  need_nvrtc();
+  for (i = 0; i < most; i++) {
+    mbi_preamble preamble;
+    switch ((seed + (uint64_t)i) % 7) {
+    case 0:
+      scan_preamble(MERBIT_F32, 0, 0, 0, 100, &preamble);
+      expect_parts("spmv/gpu/scan/scan.cu", 3, &preamble);
+      break;
+    case 1:
+      whole_preamble(MERBIT_F32, 0, 0, 0, &preamble);
+      expect_parts("spmv/gpu/scan/whole.cu", 3, &preamble);
+      break;
+    case 2:
+      hubs_preamble(MERBIT_F32, 0, 0, 0, &preamble);
+      expect_parts("spmv/gpu/hubs/hubs.cu", 3, &preamble);
+      break;
+    case 3:
+      binned_preamble(MERBIT_F32, 0, 0, 0, &preamble);
+      expect_parts("spmv/gpu/binned/binned.cu", 3, &preamble);
+      break;
+    case 4:
+      merge_preamble(MERBIT_F32, 0, 0, 0, 0, &preamble);
+      expect_parts("spmv/gpu/merge/merge.cu", 3, &preamble);
+      break;
+    case 5:
+      sliced_preamble(MERBIT_F32, 0, 0, 0, &preamble);
+      expect_parts("spmv/gpu/sliced/sliced.cu", 2, &preamble);
+      break;
+    default:
+      bsr_preamble(MERBIT_F32, 0, 3, 3, 0, &preamble);
+      expect_parts("spmv/gpu/bsr/bsr.cu", 2, &preamble);
+      break;
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(parts_share_the_kernels),
       cmocka_unit_test(every_architecture_takes_every_file),
       cmocka_unit_test(spills_are_seen),
       cmocka_unit_test(every_form_compiles_without_spills),

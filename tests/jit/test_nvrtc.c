@@ -25,8 +25,12 @@ static void set_text(mbi_preamble *preamble, const char *text) {
 static merbit_status compile(merbit_context *context, const char *text, int capability,
                              void **image, size_t *size) {
   mbi_preamble preamble;
+  mbi_target target;
+  *image = NULL;
+  *size = 0;
   set_text(&preamble, text);
-  return mbi_program_compile(context, MBI_PREAMBLE_NAME, &preamble, capability, image, size);
+  MBI_TRY(mbi_target_choose(context, MBI_PREAMBLE_NAME, &preamble, capability, &target));
+  return mbi_program_compile(context, MBI_PREAMBLE_NAME, &preamble, &target, image, size);
 }
 
 /* ---- Preambles --------------------------------------------------------------------------- */
@@ -123,6 +127,7 @@ static void embedded_files_only(void **state) {
   const int newest = mbi_nvrtc_architecture(&context->device.nvrtc, 99999);
   const char *name = "merbit_test_nvrtc_outside.h";
   mbi_preamble preamble;
+  mbi_target target;
   FILE *file = fopen(name, "w");
   void *image;
   size_t size;
@@ -141,11 +146,14 @@ static void embedded_files_only(void **state) {
     mbi_release(context, image);
   }
   memset(&preamble, 0, sizeof preamble);
-  assert_int_equal(mbi_program_compile(context, "no/such.cu", &preamble, newest, &image, &size),
-                   MERBIT_COMPILE_ERROR);
+  assert_int_equal(mbi_target_choose(context, "no/such.cu", &preamble, newest, &target),
+                   MERBIT_OK);
+  assert_int_equal(
+      mbi_program_compile(context, "no/such.cu", &preamble, &target, &image, &size),
+      MERBIT_COMPILE_ERROR);
   cpu_expect(context, MERBIT_COMPILE_ERROR, "no/such.cu");
   preamble.overflow = 1;
-  assert_int_equal(mbi_program_compile(context, "no/such.cu", &preamble, newest, &image, &size),
+  assert_int_equal(mbi_target_choose(context, "no/such.cu", &preamble, newest, &target),
                    MERBIT_TOO_LARGE);
   merbit_context_destroy(context);
   assert_int_equal(memory.live, 0);

@@ -182,7 +182,7 @@ MUTATIONS = [
      "new values are given back before the GPU has them", "fake_path|fake_calls"),
     ("merbit_plan_update_values", "view->values == NULL", "plan->csr.values == NULL",
      "a pattern whose duplicates were added up takes new values", "spmv_plan"),
-    ("mbi_choose_values", "expected_calls < MBI_VALUES_CALLS", "expected_calls <= MBI_VALUES_CALLS",
+    ("mbi_choose_shortens", "expected_calls >= MBI_VALUES_CALLS", "expected_calls > MBI_VALUES_CALLS",
      "values are looked at one product too late", "fake_gpu_values"),
     ("mbi_scan_suits_whole", "? longest <= round", "? longest <= 8 * round", "a row keeps its block for eight rounds",
      "spmv_gpu_scan"),

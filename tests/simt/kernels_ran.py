@@ -23,7 +23,7 @@ def without_comments(text):
 def kernels_of(text):
     """The names behind MBK_KERNEL, but for its own #define."""
     text = re.sub(r"#define[^\n]*", "", without_comments(text))
-    return re.findall(r"\bMBK_KERNEL\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\s*\([^)]*\))?\s+(\w+)\s*\(", text)
+    return re.findall(r"\bMBK_KERNEL(?:_[12])?\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\s*\([^)]*\))?\s+(\w+)\s*\(", text)
 
 
 def device_functions(path):

@@ -105,9 +105,9 @@ extern "C" {
 
 namespace nonempty_rows {
 #define MBK_ROW_PTR mbk_i32
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_columns.cu"
+#include "spmv/shared/nonempty_rows.cu"
 #include "simt/undefine.h"
 } // namespace nonempty_rows
 
@@ -365,19 +365,19 @@ static void test_nonempty_rows(void **) {
   for (uint64_t seed : simt_seeds) {
     mbk_u32 longest = 0, total = 0, *const at_longest = &longest, *const at_total = &total;
     mbk_u64 widths = 0, *const at_widths = &widths, sorted = 0, *const at_sorted = &sorted;
-    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_count), {"nonempty_rows", "5000", seed},
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_count), {"nonempty_rows", "5000", seed},
              {blocks, 256, 16 + 522 * 4}, row_ptr.data(), rows, counts.data(), at_longest,
              at_widths, at_sorted);
-    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_offsets), {"nonempty_rows", "5000", seed},
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_offsets), {"nonempty_rows", "5000", seed},
              {1, 1024, 132}, counts.data(), blocks, at_total);
-    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_compact), {"nonempty_rows", "5000", seed},
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_compact), {"nonempty_rows", "5000", seed},
              {blocks, 256, 32}, row_ptr.data(), rows, counts.data(), row_id.data(),
              row_start.data(), empty_id.data());
-    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_offsets),
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_nonempty_offsets),
              {"nonempty_rows", "many blocks", seed}, {1, 1024, 132}, row_id.data(), rows,
              at_total); // any numbers will do
     std::vector<mbk_u32> bins(4096);
-    simt_run(SIMT_KERNEL(nonempty_rows::mbk_arrays_bins), {"nonempty_rows", "bins", seed},
+    simt_run(SIMT_KERNEL(nonempty_rows::mbk_columns_bins), {"nonempty_rows", "bins", seed},
              {2, 256, 4096 * 4}, row_id.data(), rows, bins.data());
   }
 }

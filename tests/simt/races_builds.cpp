@@ -7,9 +7,11 @@
 
 namespace arrays {
 #define MBK_ROW_PTR mbk_i32
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_sample.cu"
+#include "spmv/stages/value_check.cu"
+#include "spmv/stages/value_groups.cu"
+#include "spmv/stages/value_sample.cu"
 #include "simt/undefine.h"
 } // namespace arrays
 
@@ -84,7 +86,7 @@ static void test_sample(void **) {
   const mbk_u64 rows = m.ROWS, nnz = m.nnz();
   for (uint64_t seed : simt_seeds) {
     mbk_u32 sectors = 0, narrow = 0, *const at_sectors = &sectors, *const at_narrow = &narrow;
-    simt_run(SIMT_KERNEL(arrays::mbk_arrays_sample), {"sample", "small", seed},
+    simt_run(SIMT_KERNEL(arrays::mbk_sample_columns), {"sample", "small", seed},
              {4, 1024, 12288 * 4}, m.row_ptr.data(), m.col_ind.data(), rows, nnz, 3u,
              at_sectors, at_narrow);
   }

@@ -162,7 +162,7 @@ template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
            b.slice_start.get(), b.pages.get(), b.slice_column_start.get());
   b.allow();
   sliced_check_order(b);
-  for (uint64_t slice = 0; slice < b.slices; slice++) { // as mbk_arrays_offsets does
+  for (uint64_t slice = 0; slice < b.slices; slice++) { // as mbk_nonempty_offsets does
     b.slice_start.store(slice, b.start[slice]);
     b.slice_column_start.store(slice, b.column_start[slice]);
   }

@@ -11,25 +11,20 @@ struct blocks_form {
 };
 
 #define FORM(space)                                                                            \
-  {                                                                                            \
-#space, sizeof(MBK_ROW_PTR), sizeof(MBK_COLUMN), MBK_BASE,                                 \
-        SIMT_KERNEL(space::mbk_arrays_blocks)                                                  \
-  }
+  { #space, sizeof(MBK_ROW_PTR), sizeof(mbk_i32), MBK_BASE, SIMT_KERNEL(space::mbk_csr_blocks) }
 
 #define MBK_ROW_PTR mbk_i32
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_blocks.cu"
 static const blocks_form form = FORM(offsets32_base0);
 } // namespace offsets32_base0
 #include "simt/undefine.h"
 
 #define MBK_ROW_PTR mbk_i64
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
 namespace offsets64_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_blocks.cu"
 static const blocks_form form = FORM(offsets64_base1);
 } // namespace offsets64_base1
 #include "simt/undefine.h"

@@ -13,21 +13,23 @@ struct arrays_form {
 #define FORM(space)                                                                            \
   {                                                                                            \
 #space, sizeof(MBK_ROW_PTR), sizeof(MBK_COLUMN), MBK_BASE,                                 \
-        SIMT_KERNEL(space::mbk_arrays_check), SIMT_KERNEL(space::mbk_arrays_narrow),           \
-        SIMT_KERNEL(space::mbk_arrays_hash)                                                    \
+        SIMT_KERNEL(space::mbk_csr_check), SIMT_KERNEL(space::mbk_csr_narrow),                 \
+        SIMT_KERNEL(space::mbk_csr_hash)                                                       \
   }
 
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_columns32_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets32_columns32_base0);
 } // namespace offsets32_columns32_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets32_columns32_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets32_columns32_base1);
 } // namespace offsets32_columns32_base1
 #include "simt/undefine.h"
@@ -36,13 +38,15 @@ static const arrays_form form = FORM(offsets32_columns32_base1);
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets64_columns32_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets64_columns32_base0);
 } // namespace offsets64_columns32_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets64_columns32_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets64_columns32_base1);
 } // namespace offsets64_columns32_base1
 #include "simt/undefine.h"
@@ -51,13 +55,15 @@ static const arrays_form form = FORM(offsets64_columns32_base1);
 #define MBK_COLUMN mbk_i64
 #define MBK_BASE 0
 namespace offsets32_columns64_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets32_columns64_base0);
 } // namespace offsets32_columns64_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets32_columns64_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets32_columns64_base1);
 } // namespace offsets32_columns64_base1
 #include "simt/undefine.h"
@@ -66,13 +72,15 @@ static const arrays_form form = FORM(offsets32_columns64_base1);
 #define MBK_COLUMN mbk_i64
 #define MBK_BASE 0
 namespace offsets64_columns64_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets64_columns64_base0);
 } // namespace offsets64_columns64_base0
 #undef MBK_BASE
 #define MBK_BASE 1
 namespace offsets64_columns64_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_check.cu"
+#include "spmv/shared/csr_hash.cu"
 static const arrays_form form = FORM(offsets64_columns64_base1);
 } // namespace offsets64_columns64_base1
 #include "simt/undefine.h"

@@ -6,18 +6,20 @@
 #include "simt/csr.h"
 
 #define MBK_ROW_PTR mbk_i32
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/stages/value_check.cu"
+#include "spmv/stages/value_groups.cu"
+#include "spmv/stages/value_sample.cu"
 } // namespace offsets32_base0
 #include "simt/undefine.h"
 
 #define MBK_ROW_PTR mbk_i64
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
 namespace offsets64_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/stages/value_check.cu"
+#include "spmv/stages/value_groups.cu"
+#include "spmv/stages/value_sample.cu"
 } // namespace offsets64_base1
 #include "simt/undefine.h"
 

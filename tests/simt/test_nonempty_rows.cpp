@@ -14,26 +14,26 @@ struct ranks_form {
 
 #define FORM(space)                                                                            \
   {                                                                                            \
-#space, sizeof(MBK_ROW_PTR), MBK_BASE, SIMT_KERNEL(space::mbk_arrays_count),               \
-        SIMT_KERNEL(space::mbk_arrays_offsets), SIMT_KERNEL(space::mbk_arrays_compact),        \
-        SIMT_KERNEL(space::mbk_arrays_columns), SIMT_KERNEL(space::mbk_arrays_lengths),        \
-        SIMT_KERNEL(space::mbk_arrays_bins)                                                    \
+#space, sizeof(MBK_ROW_PTR), MBK_BASE, SIMT_KERNEL(space::mbk_nonempty_count),             \
+        SIMT_KERNEL(space::mbk_nonempty_offsets), SIMT_KERNEL(space::mbk_nonempty_compact),    \
+        SIMT_KERNEL(space::mbk_columns_count), SIMT_KERNEL(space::mbk_columns_lengths),        \
+        SIMT_KERNEL(space::mbk_columns_bins)                                                   \
   }
 
 #define MBK_ROW_PTR mbk_i32
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_columns.cu"
+#include "spmv/shared/nonempty_rows.cu"
 static const ranks_form form = FORM(offsets32_base0);
 } // namespace offsets32_base0
 #include "simt/undefine.h"
 
 #define MBK_ROW_PTR mbk_i64
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
 namespace offsets64_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_columns.cu"
+#include "spmv/shared/nonempty_rows.cu"
 static const ranks_form form = FORM(offsets64_base1);
 } // namespace offsets64_base1
 #include "simt/undefine.h"

@@ -9,18 +9,16 @@
 #include "simt/csr.h"
 
 #define MBK_ROW_PTR mbk_i32
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
 namespace offsets32_base0 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_sample.cu"
 } // namespace offsets32_base0
 #include "simt/undefine.h"
 
 #define MBK_ROW_PTR mbk_i64
-#define MBK_COLUMN mbk_i32
 #define MBK_BASE 1
 namespace offsets64_base1 {
-#include "spmv/shared/device_csr.cu"
+#include "spmv/shared/csr_sample.cu"
 } // namespace offsets64_base1
 #include "simt/undefine.h"
 
@@ -57,8 +55,8 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
     }
     narrow += pages.size() <= 32 && (pages.empty() || *pages.rbegin() < 65535);
   }
-  simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_arrays_sample)
-                  : SIMT_KERNEL(offsets32_base0::mbk_arrays_sample),
+  simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_sample_columns)
+                  : SIMT_KERNEL(offsets32_base0::mbk_sample_columns),
            {second ? "offsets64_base1" : "offsets32_base0", m.name, seed},
            {2 * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, shift,
            at_sectors, at_narrow);

@@ -75,14 +75,15 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   merbit_context *context = solver->context;
   const merbit_view *view = &solver->view;
   const uint64_t count = (uint64_t)mbi_view_values(view);
+  mbi_preamble none;
   mbi_program program;
   merbit_status status;
   if (solver->single_there == 0) {
     MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
                                 &solver->single_there));
   }
-  MBI_TRY(
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
+  memset(&none, 0, sizeof none);
+  MBI_TRY(mbi_program_create(context, "spmv/stages/value_check.cu", &none, &program));
   status = mbi_refine_shorten(solver, &program, values, count);
   mbi_program_destroy(context, &program);
   return status;

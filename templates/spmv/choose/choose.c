@@ -153,6 +153,13 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
+/* Returns whether a small matrix is searched for full blocks. */
+static int mbi_choose_small_blocks(const merbit_plan *plan) {
+  return plan->device.nnz > 0 && mbi_choose_small(plan) &&
+         plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
+         mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
+}
+
 /* Computes what forecasts need to know of the columns. Large matrices are sampled; small ones
  * are only searched for full blocks. Hubs are counted only if many products spend at least a
  * third of their time on gathers, of which the caches miss most but not nearly all: with hubs,
@@ -162,15 +169,13 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status = MERBIT_OK;
   double gathers;
-  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
-      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
-      mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS)) {
+  if (mbi_choose_small_blocks(plan)) {
     return mbi_nonempty_blocks(plan);
   }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_nonempty_sample(plan->context, &plan->device, plan->type, &plan->nonempty));
+  MBI_TRY(mbi_nonempty_sample(plan));
   if (plan->desc.expected_calls <= MBI_MAKING_FORM) {
     return MERBIT_OK;
   }
@@ -237,14 +242,20 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* Stores the values in a shorter form if that pays. Three methods keep general values: MERBIT,
- * which is as published; MERGE, which does not inspect the matrix; and BSR. */
+/* Returns whether it may pay to store the values in a shorter form. Three methods keep
+ * general values: MERBIT, which is as published; MERGE, which does not inspect the matrix; and
+ * BSR. */
+static int mbi_choose_shortens(const merbit_plan *plan) {
+  return mbi_plan_plain(plan) && plan->device.values != 0 && plan->device.nnz > 0 &&
+         !plan->desc.changing_values && plan->desc.expected_calls >= MBI_VALUES_CALLS &&
+         (plan->row->cuda == NULL || plan->row->cuda->forms != 0) && mbi_nonempty_fit(plan);
+}
+
+/* Stores the values in a shorter form if that pays. */
 MBI_INTERNAL merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
-  if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      plan->desc.expected_calls < MBI_VALUES_CALLS ||
-      (plan->row->cuda != NULL && plan->row->cuda->forms == 0) || !mbi_nonempty_fit(plan)) {
+  if (!mbi_choose_shortens(plan)) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_need(plan));
@@ -300,6 +311,22 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
+/* Returns the programs, bits of mbi_csr_file, by which mbi_choose will surely inspect the
+ * matrix, so that they can be compiled at once. It compiles others when it comes to them. */
+MBI_INTERNAL uint32_t mbi_choose_inspects(const merbit_plan *plan) {
+  const int one = mbi_plan_vectors(plan) == 1;
+  const int any = one && plan->method == MERBIT_METHOD_AUTO && !mbi_choose_unseen(plan) &&
+                  mbi_nonempty_fit(plan);
+  const int shortens = one && mbi_choose_shortens(plan);
+  const int large = any && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
+                    plan->device.nnz > 0 && !mbi_choose_small(plan);
+  const int blocks = large ? plan->desc.expected_calls > MBI_MAKING_FORM
+                           : any && mbi_plan_plain(plan) && mbi_choose_small_blocks(plan);
+  return (any || shortens ? 1u << MBI_CSR_NONEMPTY : 0) |
+         (shortens ? 1u << MBI_CSR_VALUES : 0) | (large ? 1u << MBI_CSR_SAMPLE : 0) |
+         (blocks ? 1u << MBI_CSR_BLOCKS : 0);
+}
+
 /* Returns the method that AUTO falls back to: SCAN, or MERGE where SCAN has failed or where the
  * forecast says that its lists of rows cost more. MERGE keeps general values. */
 static merbit_method mbi_choose_safe(const merbit_plan *plan) {
@@ -324,9 +351,7 @@ MBI_INTERNAL merbit_status mbi_choose(merbit_plan *plan) {
   if (any) {
     plan->profile = mbi_choose_profile(plan);
   }
-  if (mbi_plan_plain(plan)) {
-    MBI_TRY(mbi_choose_values(plan));
-  }
+  MBI_TRY(mbi_choose_values(plan));
   if (any) {
     MBI_TRY(mbi_choose_auto(plan));
   }

@@ -39,6 +39,16 @@ MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
   mbi_arena_release(plan->context, mbi_plan_arena(plan), address);
 }
 
+/* ---- Programs ---------------------------------------------------------------------------- */
+
+/* Makes a program of `parts` parts for the plan, and counts the time that it takes. */
+MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
+                                            const mbi_preamble *preamble, int parts,
+                                            mbi_program *program) {
+  const mbi_program_wish wish = {file, preamble, parts, program};
+  return mbi_programs_create(plan->context, &wish, 1, &plan->times);
+}
+
 /* ---- Launches and values ----------------------------------------------------------------- */
 
 /* Returns whether products start only when all earlier work is done. Then they can read x as

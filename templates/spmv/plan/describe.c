@@ -50,8 +50,8 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
                   (plan->arena.bytes - plan->arena.used) +
                   mbi_workspace_bytes(plan, workspace) - plan->making.arena_bytes);
     info->cubin_from_cache = plan->program.from_cache;
-    info->compile_seconds = plan->program.compile_seconds;
-    info->load_seconds = plan->program.load_seconds;
+    info->compile_seconds = plan->times.compile;
+    info->load_seconds = plan->times.load;
   }
   return MERBIT_OK;
 }
@@ -107,21 +107,21 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   if (plan == NULL) {
     length = snprintf(line, sizeof line, "no plan");
   } else if (plan->side == MERBIT_SIDE_CUDA) {
-    const mbi_program *program = &plan->program;
+    const mbi_program_times *times = &plan->times;
     char part[256];
     (void)plan->cuda->describe(plan, part, sizeof part);
     length = snprintf(
         line, sizeof line,
         "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
+        " nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
         plan->row->name, plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
         mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
         mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
-        mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
-        1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
+        mbi_value_name(plan), times->compile > 0 ? "compiled" : "from the cache",
+        1e3 * (times->compile > 0 ? times->compile : times->load),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
   } else if (plan->cpu->describe != NULL) {

@@ -193,8 +193,10 @@ static merbit_status mbi_plan_fill_cuda(merbit_plan *plan) {
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status;
   if (!plan->transpose.on_gpu) {
-    MBI_TRY(mbi_device_csr_create(plan, &frame, plan->desc.unchecked, &plan->device));
+    MBI_TRY(mbi_device_csr_create(plan, &frame, &plan->device));
   }
+  MBI_TRY(mbi_device_csr_prepare(plan, &frame, mbi_choose_inspects(plan),
+                                 &plan->nonempty.programs, &plan->device));
   if (plan->making.checked != NULL) {
     MBI_TRY(plan->making.checked(plan->making.maker));
   }

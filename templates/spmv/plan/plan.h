@@ -45,6 +45,7 @@ struct merbit_plan {
   char reason[384];        /* why AUTO fell back to the CPU; or empty */
   char why[160];           /* why AUTO chose the method; or empty */
   double plan_seconds;
+  mbi_program_times times; /* of all programs that the plan has asked for */
   mbi_plan_making making;
   mbi_arena arena; /* the plan's own: the memory in which a transpose was made */
   /* CPU */
@@ -99,6 +100,9 @@ MBI_INTERNAL merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char
                                                    int count, mbi_devptr *const *parts,
                                                    const uint64_t *bytes);
 MBI_INTERNAL void mbi_plan_release(merbit_plan *plan, mbi_devptr address);
+MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
+                                            const mbi_preamble *preamble, int parts,
+                                            mbi_program *program);
 MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob);
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);

@@ -7,6 +7,8 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
                                                    merbit_memory memory) {
   const merbit_view *view; /* as the user gave it */
   mbi_new_values fresh;
+  mbi_program_times times;
+  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -34,5 +36,8 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   fresh.values = values;
   fresh.memory = memory;
   fresh.count = mbi_view_values(view);
-  return mbi_stages_map_values(plan, &fresh);
+  times = plan->times;
+  status = mbi_stages_map_values(plan, &fresh);
+  plan->times = times; /* of merbit_plan_create alone */
+  return status;
 }

@@ -5,27 +5,12 @@
 #include "spmv/plan/plan.h"
 
 /* A plan's CSR on the device. Host views are checked and narrowed on the CPU and uploaded.
- * Device CSR views are used in place: checked, and narrowed by spmv/shared/device_csr.cu if
+ * Device CSR views are used in place: checked, and narrowed by spmv/shared/csr_check.cu if
  * their columns are 64-bit. */
 
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count) {
   const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
-}
-
-/* Compiles spmv/shared/device_csr.cu for arrays of these types. */
-MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
-                                              merbit_index_type offset_type,
-                                              merbit_index_type index_type, int base,
-                                              mbi_program *program) {
-  mbi_preamble preamble;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
-                      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define(&preamble, "MBK_COLUMN",
-                      index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define_int(&preamble, "MBK_BASE", base);
-  return mbi_program_create(context, "spmv/shared/device_csr.cu", &preamble, program);
 }
 
 MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
@@ -61,8 +46,8 @@ static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *
   void *function = NULL;
   uint32_t found = 0;
   int64_t rows = view->rows, nnz = view->nnz;
-  mbk_arrays_check_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_check", &function));
+  mbk_csr_check_arguments arguments;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_csr_check", &function));
   csr->scratch_bytes = mbi_nonempty_bytes(view->rows > view->cols ? view->rows : view->cols);
   MBI_TRY(mbi_plan_allocate(plan, csr->scratch_bytes, "a check's answer", &csr->scratch));
   MBI_TRY(mbi_device_zero(context, csr->scratch, sizeof found, NULL));
@@ -72,7 +57,7 @@ static merbit_status mbi_device_csr_check(merbit_plan *plan, const merbit_view *
   arguments.cols = view->cols;
   arguments.nnz = nnz;
   arguments.bad = csr->scratch;
-  MBI_TRY(mbi_device_launch(context, function, "mbk_arrays_check",
+  MBI_TRY(mbi_device_launch(context, function, "mbk_csr_check",
                             mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0,
                             NULL, &arguments));
   MBI_TRY(mbi_device_download(context, &found, csr->scratch, sizeof found));
@@ -84,8 +69,8 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
   merbit_context *context = plan->context;
   void *function = NULL;
   int64_t nnz = view->nnz;
-  mbk_arrays_narrow_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, program, "mbk_arrays_narrow", &function));
+  mbk_csr_narrow_arguments arguments;
+  MBI_TRY(mbi_program_kernel(context, program, "mbk_csr_narrow", &function));
   MBI_TRY(mbi_plan_allocate(plan, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
                             &csr->col_ind));
   csr->owns_col_ind = 1;
@@ -93,7 +78,7 @@ static merbit_status mbi_device_csr_narrow(merbit_plan *plan, const merbit_view 
   arguments.wide = mbi_device_address(view->col_ind);
   arguments.nnz = nnz;
   arguments.narrow = csr->col_ind;
-  return mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
+  return mbi_device_launch(context, function, "mbk_csr_narrow", mbi_arrays_blocks(nnz),
                            MBI_ARRAYS_THREADS, 0, NULL, &arguments);
 }
 
@@ -124,28 +109,11 @@ static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view 
   return MERBIT_OK;
 }
 
-/* Checks the caller's arrays unless `unchecked`, makes columns of 32 bits if theirs have 64,
- * and waits. */
-static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
-                                            const mbi_program *program, int unchecked,
-                                            mbi_device_csr *csr) {
-  if (!unchecked) {
-    MBI_TRY(mbi_device_csr_check(plan, view, program, csr));
-  }
-  if (view->index_type == MERBIT_INDEX_64) {
-    MBI_TRY(mbi_device_csr_narrow(plan, view, program, csr));
-  }
-  return mbi_device_synchronize(plan->context, NULL);
-}
-
-/* Takes the arrays of `view`, a device CSR whose header has been checked. */
+/* Takes the addresses of `view`, a device CSR whose header has been checked. */
 static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view *view,
-                                           int unchecked, mbi_device_csr *csr) {
+                                           mbi_device_csr *csr) {
   merbit_context *context = plan->context;
   const void *arrays[3];
-  mbi_program program;
-  merbit_status status;
-  const int narrow = view->index_type == MERBIT_INDEX_64;
   int i;
   arrays[0] = view->row_ptr;
   arrays[1] = view->col_ind;
@@ -162,29 +130,47 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
-  if (unchecked && !narrow) {
-    return MERBIT_OK;
-  }
-  MBI_TRY(
-      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program));
-  status = mbi_device_csr_prepare(plan, view, &program, unchecked, csr);
-  mbi_program_destroy(context, &program);
-  return status;
+  return MERBIT_OK;
 }
 
-/* Makes the device CSR of a view. The CUDA context must be current. On failure the caller runs
- * mbi_device_csr_destroy. */
+/* Makes the device CSR of a view; mbi_device_csr_prepare comes next. The CUDA context must be
+ * current. On failure the caller runs mbi_device_csr_destroy. */
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
-                                                 int unchecked, mbi_device_csr *csr) {
+                                                 mbi_device_csr *csr) {
   memset(csr, 0, sizeof *csr);
   csr->offset_type = view->offset_type;
   csr->base = view->base;
   csr->rows = (uint64_t)view->rows;
   csr->cols = (uint64_t)view->cols;
   csr->nnz = (uint64_t)view->nnz;
-  return view->memory == MERBIT_MEMORY_DEVICE
-             ? mbi_device_csr_borrow(plan, view, unchecked, csr)
-             : mbi_device_csr_upload(plan, view, csr);
+  return view->memory == MERBIT_MEMORY_DEVICE ? mbi_device_csr_borrow(plan, view, csr)
+                                              : mbi_device_csr_upload(plan, view, csr);
+}
+
+/* Checks the caller's device arrays unless the plan is unchecked, makes columns of 32 bits if
+ * theirs have 64, and waits. What it needs is compiled together with the programs of
+ * `inspecting`, bits of mbi_csr_file. The caller runs mbi_csr_programs_destroy afterwards, on
+ * failure too. */
+MBI_INTERNAL merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+                                                  uint32_t inspecting,
+                                                  mbi_csr_programs *programs,
+                                                  mbi_device_csr *csr) {
+  const int given = view->memory == MERBIT_MEMORY_DEVICE;
+  const int check = given && !plan->desc.unchecked;
+  const int narrow = given && view->index_type == MERBIT_INDEX_64;
+  mbi_csr_types types;
+  types.offset_type = view->offset_type;
+  types.index_type = view->index_type;
+  types.base = view->base;
+  inspecting |= check || narrow ? 1u << MBI_CSR_CHECK : 0;
+  MBI_TRY(mbi_csr_programs_create(plan->context, &types, inspecting, programs, &plan->times));
+  if (check) {
+    MBI_TRY(mbi_device_csr_check(plan, view, &programs->of[MBI_CSR_CHECK], csr));
+  }
+  if (narrow) {
+    MBI_TRY(mbi_device_csr_narrow(plan, view, &programs->of[MBI_CSR_CHECK], csr));
+  }
+  return check || narrow ? mbi_device_synchronize(plan->context, NULL) : MERBIT_OK;
 }
 
 MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {

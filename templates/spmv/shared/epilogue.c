@@ -147,7 +147,7 @@ MBI_INTERNAL merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   mbi_epilogue_preamble(e, mbi_plan_accumulator(plan), &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/shared/epilogue.cu", &preamble, &e->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/shared/epilogue.cu", &preamble, 1, &e->program));
   return mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel);
 }
 

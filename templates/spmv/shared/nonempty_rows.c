@@ -28,7 +28,7 @@ MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *none
   }
   nonempty->start_apart = 0;
   nonempty->row_start = 0;
-  mbi_program_destroy(plan->context, &nonempty->program);
+  mbi_csr_programs_destroy(plan->context, &nonempty->programs);
 }
 
 MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty) {
@@ -50,21 +50,18 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   void *count = NULL, *offsets = NULL;
-  mbk_arrays_count_arguments count_arguments;
-  mbk_arrays_offsets_arguments offsets_arguments;
+  mbk_nonempty_count_arguments count_arguments;
+  mbk_nonempty_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr total, longest, widths;
   uint32_t answer[6] = {0, 0, 0, 0, 0, 0};
-  memset(nonempty, 0, sizeof *nonempty);
   if (blocks == 0) {
     nonempty->row_start = csr->row_ptr;
     return MERBIT_OK;
   }
   nonempty->blocks = blocks;
-  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
-                             &nonempty->program));
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_count", &count));
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_offsets", &offsets));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_count", &count));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
   nonempty->counts = csr->scratch;
   nonempty->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
@@ -84,12 +81,12 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   count_arguments.longest = longest;
   count_arguments.widths = widths;
   count_arguments.sorted = widths + 2 * sizeof(uint32_t);
-  MBI_TRY(mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
+  MBI_TRY(mbi_device_launch(context, count, "mbk_nonempty_count", (int64_t)blocks, 256,
                             MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
   offsets_arguments.counts = nonempty->offsets;
   offsets_arguments.blocks = blocks;
   offsets_arguments.total = total;
-  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
                             (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->row_start = csr->row_ptr;
@@ -110,18 +107,19 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan) {
 }
 
 /* Samples the columns. Call it after mbi_nonempty_create, for a matrix with nonzeros. */
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
-                                               const mbi_device_csr *csr, merbit_type type,
-                                               mbi_nonempty_rows *nonempty) {
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const mbi_device_csr *csr = &plan->device;
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
   mbi_devptr narrow;
   uint64_t nnz = csr->nnz;
   const uint64_t window = nnz < MBI_NONEMPTY_WINDOW ? nnz : MBI_NONEMPTY_WINDOW;
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
-  uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
+  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
   void *sample = NULL;
-  mbk_arrays_sample_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_sample", &sample));
+  mbk_sample_columns_arguments arguments;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
   /* Overwrites the sums, which have been read. */
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
   narrow = nonempty->counts + sizeof answer[0];
@@ -133,7 +131,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
   arguments.sectors = nonempty->counts;
   arguments.narrow = narrow;
   MBI_TRY(mbi_device_launch(
-      context, sample, "mbk_arrays_sample", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
+      context, sample, "mbk_sample_columns", 2 * (int64_t)samples, MBI_NONEMPTY_THREADS,
       (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
@@ -154,12 +152,12 @@ static int mbi_nonempty_has_column_offsets(const merbit_plan *plan) {
 static merbit_status mbi_nonempty_launch_columns(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int by_offsets = mbi_nonempty_has_column_offsets(plan);
-  const char *name = by_offsets ? "mbk_arrays_lengths" : "mbk_arrays_columns";
+  const char *name = by_offsets ? "mbk_columns_lengths" : "mbk_columns_count";
   mbi_devptr row_ptr = mbi_device_address(plan->given.row_ptr);
   uint32_t stride = (uint32_t)(plan->device.nnz / MBI_NONEMPTY_COLUMN_SAMPLES) + 1;
   void *kernel = NULL;
-  mbk_arrays_columns_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, name, &kernel));
+  mbk_columns_count_arguments arguments;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_COLUMNS, name, &kernel));
   arguments.col_ind = by_offsets ? row_ptr : plan->device.col_ind;
   arguments.nnz = by_offsets ? plan->device.cols : plan->device.nnz;
   arguments.stride = stride;
@@ -177,9 +175,9 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   mbi_nonempty_rows *nonempty = &plan->nonempty;
   const uint64_t bytes = (plan->device.cols + MBI_NONEMPTY_BINS) * sizeof(uint32_t);
   void *bin = NULL;
-  mbk_arrays_bins_arguments arguments;
+  mbk_columns_bins_arguments arguments;
   mbi_devptr found = 0;
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_bins", &bin));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_COLUMNS, "mbk_columns_bins", &bin));
   if (nonempty->column_counts == 0) {
     MBI_TRY(mbi_plan_allocate(plan, bytes, "counts of columns", &nonempty->column_counts));
   }
@@ -192,7 +190,7 @@ static merbit_status mbi_nonempty_count_columns(merbit_plan *plan, uint32_t *bin
   arguments.cols = plan->device.cols;
   arguments.bins = found;
   MBI_TRY(mbi_device_launch(
-      context, bin, "mbk_arrays_bins", 2 * (int64_t)context->device.multiprocessors,
+      context, bin, "mbk_columns_bins", 2 * (int64_t)context->device.multiprocessors,
       MBI_ARRAYS_THREADS, (unsigned)(MBI_NONEMPTY_BINS * sizeof(uint32_t)), NULL, &arguments));
   return mbi_device_download(context, bins, found, MBI_NONEMPTY_BINS * sizeof(uint32_t));
 }
@@ -243,8 +241,8 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   uint64_t step = plan->device.rows / count;
   mbi_devptr answer = plan->nonempty.counts;
   void *kernel = NULL;
-  mbk_arrays_blocks_arguments arguments;
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_blocks", &kernel));
+  mbk_csr_blocks_arguments arguments;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_BLOCKS, "mbk_csr_blocks", &kernel));
   MBI_TRY(mbi_device_zero(context, answer, 2 * sizeof *against, NULL));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
@@ -253,7 +251,7 @@ static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
   arguments.step = step;
   arguments.against = answer;
   MBI_TRY(
-      mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+      mbi_device_launch(context, kernel, "mbk_csr_blocks",
                         (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
                         MBI_ARRAYS_THREADS, 0, NULL, &arguments));
   return mbi_device_download(context, against, answer, 2 * sizeof *against);
@@ -291,18 +289,17 @@ MBI_INTERNAL merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) 
   const uint64_t most =
       plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
   void *kernel = NULL;
-  mbk_arrays_hash_arguments arguments;
+  mbk_csr_hash_arguments arguments;
   mbi_devptr sum = plan->nonempty.counts; /* overwrites the sums, which have been read */
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_hash", &kernel));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_HASH, "mbk_csr_hash", &kernel));
   MBI_TRY(mbi_device_zero(context, sum, sizeof *hash, NULL));
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
   arguments.rows = plan->device.rows;
   arguments.nnz = plan->device.nnz;
   arguments.hash = sum;
-  MBI_TRY(mbi_device_launch(context, kernel, "mbk_arrays_hash",
-                            mbi_arrays_blocks((int64_t)most), MBI_ARRAYS_THREADS, 0, NULL,
-                            &arguments));
+  MBI_TRY(mbi_device_launch(context, kernel, "mbk_csr_hash", mbi_arrays_blocks((int64_t)most),
+                            MBI_ARRAYS_THREADS, 0, NULL, &arguments));
   return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
@@ -331,9 +328,9 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
   mbi_devptr *const parts[] = {&row_id, &empty_id, &row_start};
   const uint64_t bytes[] = {ids, empties, starts};
   void *compact = NULL;
-  mbk_arrays_compact_arguments arguments;
+  mbk_nonempty_compact_arguments arguments;
   merbit_status status = MERBIT_OK;
-  MBI_TRY(mbi_program_kernel(context, &nonempty->program, "mbk_arrays_compact", &compact));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_compact", &compact));
   MBI_TRY(mbi_plan_allocate_parts(plan, "lists of rows", apart ? 2 : 3, parts, bytes));
   if (apart) {
     status = mbi_plan_allocate(plan, starts, "starts of rows", &row_start);
@@ -346,7 +343,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_compact(merbit_plan *plan) {
     arguments.row_start = row_start;
     arguments.empty_id = empty_id;
     status =
-        mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)nonempty->blocks,
+        mbi_device_launch(context, compact, "mbk_nonempty_compact", (int64_t)nonempty->blocks,
                           256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {

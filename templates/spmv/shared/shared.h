@@ -1,9 +1,13 @@
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
 #include "market/market.h"
-#include "spmv/shared/device_csr_arguments.cuh"
+#include "spmv/shared/csr_blocks_arguments.cuh"
+#include "spmv/shared/csr_check_arguments.cuh"
+#include "spmv/shared/csr_columns_arguments.cuh"
+#include "spmv/shared/csr_hash_arguments.cuh"
+#include "spmv/shared/csr_sample_arguments.cuh"
 #include "spmv/shared/epilogue_arguments.cuh"
-#include "spmv/shared/sample_arguments.cuh"
+#include "spmv/shared/nonempty_rows_arguments.cuh"
 #include "spmv/shared/values_arguments.cuh"
 
 typedef struct mbi_operators mbi_operators;
@@ -38,6 +42,32 @@ typedef struct mbi_device_csr {
   uint64_t scratch_bytes;
 } mbi_device_csr;
 
+/* The kernel files of spmv/shared/csr_programs.c. Those that take longest to compile come
+ * first, so that threads that compile several end at about the same time. */
+typedef enum mbi_csr_file {
+  MBI_CSR_VALUES,       /* a sample of the values: spmv/stages/value_forms.c */
+  MBI_CSR_SAMPLE,       /* a sample of the columns */
+  MBI_CSR_NONEMPTY,     /* counts and lists of the non-empty rows */
+  MBI_CSR_BLOCKS,       /* sizes of full blocks */
+  MBI_CSR_CHECK,        /* the check of the user's arrays */
+  MBI_CSR_COLUMNS,      /* counts of columns */
+  MBI_CSR_HASH,         /* a hash of the structure */
+  MBI_CSR_VALUE_CHECK,  /* a check of all values, and rounding */
+  MBI_CSR_VALUE_GROUPS, /* values that are few, or equal in rows or columns */
+  MBI_CSR_FILES
+} mbi_csr_file;
+
+typedef struct mbi_csr_types {
+  merbit_index_type offset_type;
+  merbit_index_type
+      index_type; /* of the columns that the check reads; all others have 32 bits */
+  int base;
+} mbi_csr_types;
+
+typedef struct mbi_csr_programs { /* all zero: none is made yet */
+  mbi_program of[MBI_CSR_FILES];
+} mbi_csr_programs;
+
 /* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
   uint64_t count;              /* rows with a nonzero */
@@ -61,7 +91,7 @@ typedef struct mbi_nonempty_rows {
   mbi_devptr counts, offsets; /* scratch that is kept; offsets: the number of each block's first
                                * non-empty row */
   uint64_t counts_bytes, blocks;
-  mbi_program program; /* valid until mbi_nonempty_finish */
+  mbi_csr_programs programs; /* valid until mbi_nonempty_finish */
 } mbi_nonempty_rows;
 
 #define MBI_EXPRESSION_TEXT 512   /* the most characters of the user's text */
@@ -143,8 +173,9 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
 /* The functions of a method on CUDA. Those whose comments say so may be NULL. */
 typedef struct mbi_cuda_method {
   size_t state_bytes; /* of plan->state, which is zero before `create` */
-  /* Builds the method's form of plan->device, and sets plan->program and plan->stream_bytes. The
-   * CUDA context is current, here and in all others. On failure the caller runs `destroy`. */
+  /* Builds the method's form of plan->device, and sets plan->program and plan->stream_bytes.
+   * The CUDA context is current, here and in all others. On failure the caller runs `destroy`.
+   */
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
   /* Returns the bytes of scratch that a product needs. */
@@ -174,8 +205,9 @@ typedef struct mbi_cuda_method {
 #define MBI_KNOBS 4 /* of a method at most */
 
 /* The number of products that take as long as building a form of the matrix in addition to
- * SCAN's schedule: any other form, or SCAN's own with other columns. A ratio that does not depend
- * on the GPU: building reads and writes the arrays that products read, through the same memory. */
+ * SCAN's schedule: any other form, or SCAN's own with other columns. A ratio that does not
+ * depend on the GPU: building reads and writes the arrays that products read, through the same
+ * memory. */
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 #define MBI_MAKING_SCHEDULE 2.0 /* SCAN's schedule itself, or the sizes of another method */
@@ -285,19 +317,32 @@ MBI_INTERNAL uint64_t mbi_epilogue_blocks(const merbit_plan *plan);
 MBI_INTERNAL int64_t mbi_epilogue_chunks(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace);
+/* spmv/shared/csr_programs.c */
+MBI_INTERNAL merbit_status mbi_csr_programs_create(merbit_context *context,
+                                                   const mbi_csr_types *types, uint32_t wanted,
+                                                   mbi_csr_programs *programs,
+                                                   mbi_program_times *times);
+MBI_INTERNAL void mbi_csr_programs_destroy(merbit_context *context, mbi_csr_programs *programs);
+MBI_INTERNAL merbit_status mbi_csr_kernel(merbit_context *context, const mbi_csr_types *types,
+                                          mbi_csr_programs *programs, mbi_csr_file file,
+                                          const char *name, mbi_program_times *times,
+                                          void **kernel);
+MBI_INTERNAL mbi_csr_types mbi_plan_csr_types(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_plan_csr_kernel(merbit_plan *plan, mbi_csr_file file,
+                                               const char *name, void **kernel);
 /* spmv/shared/device_csr.c */
 MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows);
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows);
 MBI_INTERNAL int64_t mbi_arrays_blocks(int64_t count);
-MBI_INTERNAL merbit_status mbi_arrays_program(merbit_context *context,
-                                              merbit_index_type offset_type,
-                                              merbit_index_type index_type, int base,
-                                              mbi_program *program);
 MBI_INTERNAL merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
                                             uint64_t bytes, const char *what,
                                             mbi_device_csr *csr, mbi_devptr *target, int *owns);
 MBI_INTERNAL merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view *view,
-                                                 int unchecked, mbi_device_csr *csr);
+                                                 mbi_device_csr *csr);
+MBI_INTERNAL merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
+                                                  uint32_t inspecting,
+                                                  mbi_csr_programs *programs,
+                                                  mbi_device_csr *csr);
 MBI_INTERNAL void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr);
 MBI_INTERNAL uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
@@ -305,9 +350,7 @@ MBI_INTERNAL void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *pream
 MBI_INTERNAL void mbi_nonempty_finish(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty);
 MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_context *context,
-                                               const mbi_device_csr *csr, merbit_type type,
-                                               mbi_nonempty_rows *nonempty);
+MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan);
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,
                                          uint64_t sampled, uint64_t capacity);
 MBI_INTERNAL merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity);

@@ -40,8 +40,8 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_extract_preamble(plan, &full->csr, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/extract_blocks.cu", &preamble,
-                             &full->program));
+  MBI_TRY(
+      mbi_plan_program(plan, "spmv/stages/extract_blocks.cu", &preamble, 1, &full->program));
   for (i = 0; i < MBI_EXTRACT_KERNELS; i++) {
     MBI_TRY(mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]));
   }
@@ -331,7 +331,7 @@ static merbit_status mbi_extract_on_cpu(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
   MBI_TRY(mbi_format_blocks_on_host(plan));
   places = mbi_block_frame(&plan->bsr.view);
-  MBI_TRY(mbi_device_csr_create(plan, &places, 1, &plan->device));
+  MBI_TRY(mbi_device_csr_create(plan, &places, &plan->device));
   return mbi_bsr_create(plan);
 }
 

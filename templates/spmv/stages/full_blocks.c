@@ -24,8 +24,8 @@ MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
          plan->device.values != 0;
 }
 
-/* Returns the seconds of a product of full blocks. Tiles cut rows of blocks; a tile has at least
- * MBI_BSR_TILE_BYTES of each lane. */
+/* Returns the seconds of a product of full blocks. Tiles cut rows of blocks; a tile has at
+ * least MBI_BSR_TILE_BYTES of each lane. */
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double column;
@@ -86,8 +86,7 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/full_blocks.cu", &preamble,
-                             &full->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/stages/full_blocks.cu", &preamble, 1, &full->program));
   MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
                              &full->kernels[0]));
   return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",

@@ -1,6 +1,6 @@
 // Turns a CSR that consists of full blocks into blocks: their offsets and columns, and their
 // values block by block. In such a CSR, MBK_HIGH consecutive rows have the same columns, in
-// runs of MBK_WIDE; mbk_arrays_blocks has checked that.
+// runs of MBK_WIDE; mbk_csr_blocks has checked that.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif

@@ -116,7 +116,7 @@ MBI_INTERNAL merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_reorder_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/stages/reorder.cu", &preamble, &r->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/stages/reorder.cu", &preamble, 1, &r->program));
   for (i = 0; i < 3; i++) {
     MBI_TRY(
         mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]));

@@ -5,7 +5,9 @@
 #include "spmv/stages/full_blocks_arguments.cuh"
 #include "spmv/stages/reorder_arguments.cuh"
 #include "spmv/stages/transpose_arguments.cuh"
-#include "spmv/stages/value_forms_arguments.cuh"
+#include "spmv/stages/value_check_arguments.cuh"
+#include "spmv/stages/value_groups_arguments.cuh"
+#include "spmv/stages/value_sample_arguments.cuh"
 
 /* A plan of a matrix in symmetric storage (one triangle): spmv/stages/symmetric.c. */
 typedef struct mbi_symmetric {
@@ -61,8 +63,8 @@ typedef struct mbi_transpose {
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* The seconds of the launch that multiplies x by the values of columns, in launch_seconds of the
- * profile. The launch overlaps with what comes before. */
+/* The seconds of the launch that multiplies x by the values of columns, in launch_seconds of
+ * the profile. The launch overlaps with what comes before. */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 0.156
 #endif
@@ -75,7 +77,6 @@ typedef struct mbi_transpose {
    MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
 /* A search for shorter forms of values. */
 typedef struct mbi_values_search {
-  mbi_program *program; /* of spmv/shared/device_csr.cu */
   mbi_devptr values;
   mbi_devptr scratch; /* holds a mbi_values_scratch */
   mbi_devptr columns; /* a value for each column, once column values were searched; else 0 */
@@ -174,8 +175,7 @@ MBI_INTERNAL merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_valu
 /* spmv/stages/value_forms.c */
 MBI_INTERNAL int64_t mbi_values_blocks(uint64_t count);
 MBI_INTERNAL uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form);
-MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                   mbi_devptr values,
+MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_devptr values,
                                                    mbi_values_search *search);
 MBI_INTERNAL void mbi_values_search_end(merbit_plan *plan, mbi_values_search *search);
 MBI_INTERNAL merbit_status mbi_values_have(merbit_plan *plan, mbi_values_search *search,

@@ -51,11 +51,11 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 
 /* Stores the values at *values in the plan's form, or remakes the plan's form from them if they
  * do not have it; the plan then owns them, and *values becomes 0. */
-static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
-                                        mbi_devptr *values, mbi_values_search *search) {
+static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_devptr *values,
+                                        mbi_values_search *search) {
   mbi_device_csr *csr = &plan->device;
   int have = 0;
-  MBI_TRY(mbi_values_search_begin(plan, program, *values, search));
+  MBI_TRY(mbi_values_search_begin(plan, *values, search));
   MBI_TRY(mbi_values_have(plan, search, csr->form, &have));
   if (have) {
     MBI_TRY(mbi_values_store(plan, search, csr->form, csr->values, csr->table));
@@ -70,15 +70,10 @@ static merbit_status mbi_stored_shorten(merbit_plan *plan, mbi_program *program,
 /* Stores new values in the plan's shorter form. If they do not fit it, the plan takes over the
  * general values at *values, and *values becomes 0. */
 static merbit_status mbi_stored_shorter(merbit_plan *plan, mbi_devptr *values) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *csr = &plan->device;
   mbi_values_search search;
-  mbi_program program;
-  merbit_status status;
-  MBI_TRY(mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program));
-  status = mbi_stored_shorten(plan, &program, values, &search);
+  const merbit_status status = mbi_stored_shorten(plan, values, &search);
   mbi_values_search_end(plan, &search);
-  mbi_program_destroy(context, &program);
+  mbi_csr_programs_destroy(plan->context, &plan->nonempty.programs);
   return status;
 }
 

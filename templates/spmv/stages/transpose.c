@@ -62,13 +62,19 @@ static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
 /* Makes plan->view in GPU memory. On failure nothing stays allocated. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   merbit_context *context = plan->context;
+  mbi_csr_programs programs;
   mbi_device_csr from;
   merbit_status status;
   if (plan->given.memory != MERBIT_MEMORY_DEVICE && !plan->desc.unchecked) {
     MBI_TRY(mbi_view_check_arrays(context, &plan->given));
   }
   MBI_TRY(mbi_device_enter(context));
-  status = mbi_device_csr_create(plan, &plan->given, plan->desc.unchecked, &from);
+  memset(&programs, 0, sizeof programs);
+  status = mbi_device_csr_create(plan, &plan->given, &from);
+  if (status == MERBIT_OK) {
+    status = mbi_device_csr_prepare(plan, &plan->given, 0, &programs, &from);
+  }
+  mbi_csr_programs_destroy(context, &programs);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
     plan->device.scratch = from.scratch;

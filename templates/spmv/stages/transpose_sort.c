@@ -101,13 +101,14 @@ MBI_INTERNAL void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble 
                       t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
-static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
+static merbit_status mbi_transpose_specialise(merbit_plan *plan, mbi_transposing *t) {
   mbi_preamble preamble;
   int i;
   mbi_transpose_preamble(t, &preamble);
-  MBI_TRY(mbi_program_create(context, "spmv/stages/transpose.cu", &preamble, &t->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/stages/transpose.cu", &preamble, 1, &t->program));
   for (i = 0; i < MBI_TRANSPOSE_KERNELS; i++) {
-    MBI_TRY(mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]));
+    MBI_TRY(mbi_program_kernel(plan->context, &t->program, mbi_transpose_kernels[i],
+                               &t->kernels[i]));
   }
   return MERBIT_OK;
 }
@@ -198,7 +199,7 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
 static merbit_status mbi_transpose_run(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
   int pass;
-  MBI_TRY(mbi_transpose_specialise(context, t));
+  MBI_TRY(mbi_transpose_specialise(plan, t));
   MBI_TRY(mbi_transpose_allocate(plan, t));
   if (t->from->values != 0) {
     MBI_TRY(mbi_reorder_specialise(plan));

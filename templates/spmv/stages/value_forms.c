@@ -7,8 +7,8 @@
 #include "spmv/choose/choose.h"
 
 /* Stores values shorter without loss: one for all, one per row or column, bytes that index a
- * table, halves, or doubles as floats. spmv/stages/value_forms.cuh tests for the forms and
- * converts on the GPU. */
+ * table, halves, or doubles as floats. spmv/stages/value_sample.cu, value_check.cu and
+ * value_groups.cu test for the forms and convert on the GPU. */
 
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128 /* the most windows of 2,048 nonzeros in a sample */
@@ -77,11 +77,10 @@ static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t form
 
 /* ---- Search for forms -------------------------------------------------------------------- */
 
-static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_search *search,
-                                       const char *name, int64_t blocks, uint64_t shared,
-                                       const void *arguments) {
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_csr_file file, const char *name,
+                                       int64_t blocks, uint64_t shared, const void *arguments) {
   void *kernel = NULL;
-  MBI_TRY(mbi_program_kernel(plan->context, search->program, name, &kernel));
+  MBI_TRY(mbi_plan_csr_kernel(plan, file, name, &kernel));
   return mbi_device_launch(plan->context, kernel, name, blocks, 256, (unsigned)shared, NULL,
                            arguments);
 }
@@ -91,11 +90,9 @@ static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_search *sea
                              sizeof search->against);
 }
 
-/* Starts a search: a sample of the values at `values` rules out forms. `program` is one of
- * spmv/shared/device_csr.cu. The caller runs mbi_values_search_end afterwards, on failure
- * too. */
-MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_program *program,
-                                                   mbi_devptr values,
+/* Starts a search: a sample of the values at `values` rules out forms. The caller runs
+ * mbi_values_search_end afterwards, on failure too. */
+MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_devptr values,
                                                    mbi_values_search *search) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -103,7 +100,6 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   mbi_devptr keys, distinct, against;
   mbk_forms_sample_arguments arguments;
   memset(search, 0, sizeof *search);
-  search->program = program;
   search->values = values;
   MBI_TRY(mbi_plan_allocate(plan, sizeof(mbi_values_scratch), "what the values are like",
                             &search->scratch));
@@ -121,7 +117,7 @@ MBI_INTERNAL merbit_status mbi_values_search_begin(merbit_plan *plan, mbi_progra
   arguments.distinct = distinct;
   arguments.against = against;
   MBI_TRY(
-      mbi_values_launch(plan, search, "mbk_forms_sample",
+      mbi_values_launch(plan, MBI_CSR_VALUES, "mbk_forms_sample",
                         (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
                         MBI_VALUES_SAMPLE_SHARED, &arguments));
   return mbi_values_answer(plan, search);
@@ -142,8 +138,8 @@ static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_search *sear
   arguments.wide = plan->type == MERBIT_F64;
   arguments.asked = MBI_FORM(form);
   arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
-                           0, &arguments);
+  return mbi_values_launch(plan, MBI_CSR_VALUE_CHECK, "mbk_forms_check",
+                           mbi_values_blocks(plan->device.nnz), 0, &arguments);
 }
 
 static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *search) {
@@ -156,7 +152,7 @@ static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_search *se
   arguments.keys = keys;
   arguments.distinct = distinct;
   arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_collect",
+  return mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_collect",
                            mbi_values_blocks(plan->device.nnz),
                            MBI_VALUES_KEYS * sizeof(uint64_t), &arguments);
 }
@@ -173,7 +169,7 @@ static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_search 
   arguments.nnz = plan->device.nnz;
   arguments.wide = plan->type == MERBIT_F64;
   arguments.changes = changes;
-  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_changes",
+  MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_changes",
                             mbi_values_blocks(rows > nnz ? rows : nnz), 0, &arguments));
   MBI_TRY(mbi_device_download(plan->context, found, changes, sizeof found));
   search->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
@@ -195,7 +191,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   columns_arguments.nnz = plan->device.nnz;
   columns_arguments.wide = wide;
   columns_arguments.by_column = search->columns;
-  MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_columns",
+  MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_columns",
                             mbi_values_blocks(plan->device.nnz), 0, &columns_arguments));
   differ_arguments.col_ind = plan->device.col_ind;
   differ_arguments.values = search->values;
@@ -203,7 +199,7 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_sear
   differ_arguments.wide = wide;
   differ_arguments.by_column = search->columns;
   differ_arguments.against = against;
-  return mbi_values_launch(plan, search, "mbk_forms_differ",
+  return mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_differ",
                            mbi_values_blocks(plan->device.nnz), 0, &differ_arguments);
 }
 
@@ -291,7 +287,8 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     number_arguments.keys = keys;
     number_arguments.number = number;
     number_arguments.shorter = stored;
-    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+    MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_number",
+                              mbi_values_blocks(csr->nnz),
                               MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments));
   } else if (form == MBI_VALUES_ROW) {
     rows_arguments.row_ptr = csr->row_ptr;
@@ -299,16 +296,16 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
     rows_arguments.rows = csr->rows;
     rows_arguments.wide = wide;
     rows_arguments.by_row = stored;
-    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
-                              &rows_arguments));
+    MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_rows",
+                              mbi_values_blocks(csr->rows), 0, &rows_arguments));
   } else {
     shorten_arguments.values = search->values;
     shorten_arguments.nnz = csr->nnz;
     shorten_arguments.wide = wide;
     shorten_arguments.half = form == MBI_VALUES_HALF;
     shorten_arguments.shorter = stored;
-    MBI_TRY(mbi_values_launch(plan, search, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
-                              &shorten_arguments));
+    MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_CHECK, "mbk_forms_shorten",
+                              mbi_values_blocks(csr->nnz), 0, &shorten_arguments));
   }
   return mbi_device_synchronize(context, NULL);
 }
@@ -351,8 +348,7 @@ MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t for
   mbi_values_search search;
   mbi_value_form form = MBI_VALUES_GENERAL;
   int have = 0;
-  merbit_status status =
-      mbi_values_search_begin(plan, &plan->nonempty.program, plan->device.values, &search);
+  merbit_status status = mbi_values_search_begin(plan, plan->device.values, &search);
   while (status == MERBIT_OK && !have) {
     forms &= ~search.against;
     form = mbi_values_shortest(plan, forms);

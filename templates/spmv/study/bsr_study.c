@@ -96,8 +96,7 @@ static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_bsr_study_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/study/bsr_study.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/study/bsr_study.cu", &preamble, 1, &plan->program));
   for (i = 0; i < 3; i++) {
     MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
                                &mbi_bsr_study_of(plan)->kernels[i]));

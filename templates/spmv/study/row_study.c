@@ -153,8 +153,7 @@ static merbit_status mbi_row_study_create(merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_row_study_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/study/row_study.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/study/row_study.cu", &preamble, 1, &plan->program));
   for (i = 0; i < 2; i++) {
     MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i],
                                &s->kernels[i]));

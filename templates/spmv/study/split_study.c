@@ -72,8 +72,7 @@ static merbit_status mbi_split_create(merbit_plan *plan) {
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * mbi_csr_study_of(plan)->blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
   mbi_split_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/study/split_study.cu", &preamble,
-                             &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/study/split_study.cu", &preamble, 1, &plan->program));
   for (i = 0; i < 3; i++) {
     MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
                                &mbi_csr_study_of(plan)->kernels[i]));

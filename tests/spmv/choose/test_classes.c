@@ -21,7 +21,7 @@ typedef struct counts {
   uint32_t bins[4096];       /* of mbi_nonempty_take_hubs */
 } counts;
 
-/* Counts rows like mbk_arrays_count. */
+/* Counts rows like mbk_nonempty_count. */
 static void count_rows(const bench_matrix *m, counts *c) {
   int64_t row, width = 0;
   for (row = 0; row < m->rows; row++) {
@@ -38,7 +38,7 @@ static int by_length(const void *a, const void *b) {
   return one < other ? 1 : one > other ? -1 : 0;
 }
 
-/* Counts the slots of rows sorted within windows of 1,024, as mbk_arrays_count does within a
+/* Counts the slots of rows sorted within windows of 1,024, as mbk_nonempty_count does within a
  * sixteenth. */
 static void count_sorted(const bench_matrix *m, counts *c) {
   int64_t from, row;
@@ -65,7 +65,7 @@ static uint32_t inside(int64_t place) {
   return sizes;
 }
 
-/* Finds full blocks like mbk_arrays_blocks and mbi_nonempty_blocks. */
+/* Finds full blocks like mbk_csr_blocks and mbi_nonempty_blocks. */
 static void count_blocks(const bench_matrix *m, counts *c) {
   uint32_t high = inside(m->rows), wide = 0;
   int64_t row, k;
@@ -124,7 +124,7 @@ static void sample_columns(const bench_matrix *m, counts *c) {
   free(marks);
 }
 
-/* Counts columns by their nonzeros like mbk_arrays_bins. */
+/* Counts columns by their nonzeros like mbk_columns_bins. */
 static void count_columns(const bench_matrix *m, counts *c) {
   uint32_t *columns = (uint32_t *)calloc((size_t)m->cols, sizeof *columns);
   int64_t k;

@@ -43,7 +43,7 @@
 
 // Phase 1: multiplies. Item i consists of groups items[3 i + 1] to items[3 i + 2] of strip
 // items[3 i]. Launch: one block per item. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_multiply(MBK_GRID_CONSTANT mbk_binned_multiply_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
@@ -191,7 +191,7 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
 // Phase 2: adds up the products; mbk_scan_fixup follows. Launch: one block per part. Shared:
 // MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest
 // part].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_sum(MBK_GRID_CONSTANT mbk_binned_sum_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

@@ -121,12 +121,11 @@ MBI_INTERNAL merbit_status mbi_binned_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_binned_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/binned/binned.cu", &preamble,
-                             &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/binned/binned.cu", &preamble, 3, &plan->program));
   MBI_TRY(mbi_scan_kernels(plan));
   for (i = 0; i < 6; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
-                               &mbi_binned_of(plan)->kernels[i]));
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i >= 4, names[i],
+                                    &mbi_binned_of(plan)->kernels[i]));
   }
   return MERBIT_OK;
 }

@@ -39,9 +39,10 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_bsr_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/bsr/bsr.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/bsr/bsr.cu", &preamble, 2, &plan->program));
   for (i = 0; i < kernels; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]));
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i == 4, names[i],
+                                    &t->kernels[i]));
   }
   return MERBIT_OK;
 }

@@ -159,7 +159,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Completes rows of blocks that cross tiles. Launch: MBK_FIXUP_THREADS rows of tiles per block;
 // a tile has MBK_BLOCK_ROWS of them. Shared: as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+MBK_KERNEL_1 MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

@@ -177,7 +177,7 @@ static merbit_status mbi_cb_specialise(merbit_plan *plan) {
   mbi_cb *cb = mbi_cb_of(plan);
   mbi_preamble preamble;
   mbi_cb_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/cb/cb.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/cb/cb.cu", &preamble, 1, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup));
   return MERBIT_OK;

@@ -80,12 +80,11 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_hubs_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/hubs/hubs.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/hubs/hubs.cu", &preamble, 3, &plan->program));
   MBI_TRY(mbi_scan_kernels(plan));
   for (i = 0; i < 4; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i],
-                               &mbi_hubs_of(plan)->kernels[i]));
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i == 3, names[i],
+                                    &mbi_hubs_of(plan)->kernels[i]));
   }
   return MERBIT_OK;
 }

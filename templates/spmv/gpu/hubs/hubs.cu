@@ -78,7 +78,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Computes the product for any beta. Launch: as mbk_hubs_product. Shared: MBK_VECTOR[MBK_TABLE
 // + MBK_HUBS + MBK_THREADS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_hubs_sum(MBK_BY_FIELD(mbk_hubs_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

@@ -28,9 +28,8 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context,
-                             runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
-                             &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, runs ? "spmv/gpu/many/many.cu" : "spmv/gpu/many/rows.cu",
+                           &preamble, 1, &plan->program));
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (wanted[i]) {
       MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], places[i]));

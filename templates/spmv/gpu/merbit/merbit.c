@@ -124,11 +124,12 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
         context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(context, "spmv/gpu/merbit/merbit.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/merbit/merbit.cu", &preamble, m->dual ? 1 : 2,
+                           &plan->program));
   MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build));
   MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product));
   if (!m->dual) {
-    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup));
+    MBI_TRY(mbi_program_part_kernel(context, &plan->program, 1, "mbk_merbit_fixup", &m->fixup));
   }
   MBI_TRY(mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared));
   return MERBIT_OK;

@@ -311,7 +311,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 // Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then mbk_u32[MBK_FIXUP_THREADS / 32].
 #define MBK_FIXUP_THREADS 256
 #define MBK_FIXUP_LONG 24 // more carry-outs than this are added up by the thread block
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+MBK_KERNEL_1 MBK_BOUNDS(MBK_FIXUP_THREADS)
     mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {
   MBK_VECTOR *const y = a.y;
   MBK_SCALARS_OF(a);

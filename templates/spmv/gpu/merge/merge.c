@@ -127,12 +127,12 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_accumulator(plan)));
   mbi_merge_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/merge/merge.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/merge/merge.cu", &preamble, 3, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum));
-  return mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+  MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, 1, "mbk_merge_sum", &p->sum));
+  return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_merge_fixup",
+                                 &p->fixup);
 }
 
 static void mbi_merge_path_destroy(merbit_plan *plan) {

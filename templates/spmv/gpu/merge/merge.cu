@@ -131,8 +131,7 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 
 // Writes chunk_row, where each chunk begins, as mbk_merge_begin returns it. Launch: one thread
 // per chunk, and one more.
-MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
-    mbk_merge_cut(MBK_BY_FIELD(mbk_merge_cut_arguments, a)) {
+MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(MBK_BY_FIELD(mbk_merge_cut_arguments, a)) {
   const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
   mbk_release();
   const mbk_u64 begin =
@@ -160,7 +159,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Computes the product for any beta. Launch: as mbk_merge_product. Shared: also
 // MBK_VECTOR[MBK_THREADS + MBK_WARPS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
+MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_merge_sum(MBK_BY_FIELD(mbk_merge_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);
@@ -181,7 +180,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
 
 // Completes rows that cross chunks. Launch: MBK_FIXUP_THREADS chunks per block. Shared: as
 // mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
+MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
     mbk_merge_fixup(MBK_GRID_CONSTANT mbk_merge_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

@@ -114,8 +114,7 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
-  MBI_TRY(
-      mbi_program_create(plan->context, "spmv/gpu/rows/rows.cu", &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/rows/rows.cu", &preamble, 1, &plan->program));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product));
   return MERBIT_OK;
 }

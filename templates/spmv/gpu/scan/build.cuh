@@ -8,7 +8,7 @@
 
 // Writes row_ends (MBK_STEPS words per tile) and tile_row (2 * tiles + 1 words). Launch: one
 // warp per tile, 128 threads per block. Shared: mbk_u32[4][MBK_STEPS].
-MBK_KERNEL MBK_BOUNDS(128) mbk_scan_build(MBK_GRID_CONSTANT mbk_scan_build_arguments a) {
+MBK_KERNEL_2 MBK_BOUNDS(128) mbk_scan_build(MBK_GRID_CONSTANT mbk_scan_build_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;
   const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;

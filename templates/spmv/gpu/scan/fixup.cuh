@@ -12,7 +12,7 @@
 
 // Completes the first row of each tile from firsts and tails: mbk_fixup. Launch: after the
 // product, MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
+MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
     mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

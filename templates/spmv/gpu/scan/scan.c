@@ -31,8 +31,9 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
  * tiles. */
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build));
-  return mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+  MBI_TRY(
+      mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_build", &s->build));
+  return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_fixup", &s->fixup);
 }
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
@@ -40,19 +41,18 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
   mbi_scan_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(context,
-                             s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
-                             &preamble, &plan->program));
+  MBI_TRY(mbi_plan_program(plan, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+                           &preamble, 3, &plan->program));
   if (s->whole) {
-    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build));
+    MBI_TRY(mbi_program_part_kernel(context, &plan->program, 2, "mbk_scan_build", &s->build));
     MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
   } else {
     MBI_TRY(mbi_scan_kernels(plan));
   }
   MBI_TRY(mbi_program_kernel(context, &plan->program,
                              s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product));
-  return mbi_program_kernel(context, &plan->program,
-                            s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
+  return mbi_program_part_kernel(context, &plan->program, 1,
+                                 s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */

@@ -102,7 +102,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Computes the product for any beta. Launch: as mbk_scan_product. Shared:
 // MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
+MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_sum(MBK_BY_FIELD(mbk_scan_product_arguments, a)) {
   MBK_SCALARS_OF(a);
   MBK_SHARED_MEMORY(shared);

@@ -11,7 +11,7 @@
 // each place. Sorted rows have falling lengths within a window; rows of equal length keep their
 // order. Places after the last row get length 0 and row 2^32 - 1. Launch: one block of 512
 // threads per window. Shared: mbk_u64[MBK_WINDOW].
-MBK_KERNEL MBK_BOUNDS(512)
+MBK_KERNEL_1 MBK_BOUNDS(512)
     mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const keys = (mbk_u64 *)shared; // 2^32 - 1 - length, place in the window
@@ -50,7 +50,7 @@ MBK_KERNEL MBK_BOUNDS(512)
 // Writes the width of each slice, the list of its columns' pages, and its number of columns of
 // two-byte codes. Launch: one warp per slice, 128 threads per block. Shared:
 // mbk_u32[4][MBK_PAGE_SET].
-MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_arguments a) {
+MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
@@ -113,7 +113,7 @@ MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,
 #define MBK_FILL 4 // packs of a row that a lane moves at a time
 // Copies columns and values into the slices. Launch: one warp per slice, 128 threads per block.
 // Shared: mbk_u32[4][32].
-MBK_KERNEL MBK_BOUNDS(128) mbk_sliced_fill(MBK_GRID_CONSTANT mbk_sliced_fill_arguments a) {
+MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_fill(MBK_GRID_CONSTANT mbk_sliced_fill_arguments a) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;

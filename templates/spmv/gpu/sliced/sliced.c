@@ -98,10 +98,10 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_sliced_preamble(plan, &preamble);
-  MBI_TRY(mbi_program_create(plan->context, "spmv/gpu/sliced/sliced.cu", &preamble,
-                             &plan->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/gpu/sliced/sliced.cu", &preamble, 2, &plan->program));
   for (i = 0; i < 4; i++) {
-    MBI_TRY(mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]));
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i < 3, names[i],
+                                    &s->kernels[i]));
   }
   return MERBIT_OK;
 }
@@ -118,13 +118,13 @@ static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uin
   merbit_context *context = plan->context;
   mbi_devptr total = array + mbi_sliced_of(plan)->slices * sizeof(uint32_t);
   void *offsets = NULL;
-  mbk_arrays_offsets_arguments arguments;
+  mbk_nonempty_offsets_arguments arguments;
   uint32_t found = 0;
-  MBI_TRY(mbi_program_kernel(context, &plan->nonempty.program, "mbk_arrays_offsets", &offsets));
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
   arguments.counts = array;
   arguments.blocks = mbi_sliced_of(plan)->slices;
   arguments.total = total;
-  MBI_TRY(mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+  MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
                             (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
   MBI_TRY(mbi_device_download(context, &found, total, sizeof found));
   *sum = found;

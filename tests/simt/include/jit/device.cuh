@@ -13,6 +13,8 @@
 #include <type_traits>
 
 #define MBK_KERNEL [[maybe_unused]] static void
+#define MBK_KERNEL_1 MBK_KERNEL // of another part of the program: here parts are not apart
+#define MBK_KERNEL_2 MBK_KERNEL
 #define MBK_DEVICE [[maybe_unused]] static inline
 #define MBK_CALLED MBK_DEVICE
 #define MBK_MEMBER
@@ -20,11 +22,9 @@
 #define MBK_RESIDENT(threads, blocks)
 #define MBK_GRID_CONSTANT const
 #define MBK_BY_FIELD(type, name) const type name
-// The fields as separate parameters: the fake driver passes the struct, and sees by its type that
-// the host must give a buffer.
-template <class T> struct mbk_parameters {
-  T together;
-};
+// The fields as separate parameters: the fake driver passes the struct, and sees by its type
+// that the host must give a buffer.
+template <class T> struct mbk_parameters { T together; };
 #define MBK_PARAMETERS(type, name, ...) const mbk_parameters<type> name##_given
 #define MBK_JOIN(type, name, ...) const type &name = name##_given.together;
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared

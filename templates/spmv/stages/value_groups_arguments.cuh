@@ -1,21 +1,4 @@
-// Arguments of the kernels in spmv/stages/value_forms.cuh, for host and device.
-typedef struct mbk_forms_sample_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_COLUMN) col_ind;
-  MBK_POINTER(const void) values;
-  mbk_u64 rows, nnz;
-  mbk_u32 wide;
-  MBK_POINTER(mbk_u64) keys;
-  MBK_POINTER(mbk_u32) distinct, against;
-} mbk_forms_sample_arguments;
-
-typedef struct mbk_forms_check_arguments {
-  MBK_POINTER(const void) values;
-  mbk_u64 nnz;
-  mbk_u32 wide, asked;
-  MBK_POINTER(mbk_u32) against;
-} mbk_forms_check_arguments;
-
+// Arguments of the kernels in spmv/stages/value_groups.cu, for host and device.
 typedef struct mbk_forms_collect_arguments {
   MBK_POINTER(const void) values;
   mbk_u64 nnz;
@@ -31,13 +14,6 @@ typedef struct mbk_forms_changes_arguments {
   mbk_u32 wide;
   MBK_POINTER(mbk_u64) changes;
 } mbk_forms_changes_arguments;
-
-typedef struct mbk_forms_shorten_arguments {
-  MBK_POINTER(const void) values;
-  mbk_u64 nnz;
-  mbk_u32 wide, half;
-  MBK_POINTER(void) shorter;
-} mbk_forms_shorten_arguments;
 
 typedef struct mbk_forms_number_arguments {
   MBK_POINTER(const void) values;
@@ -57,7 +33,7 @@ typedef struct mbk_forms_rows_arguments {
 } mbk_forms_rows_arguments;
 
 typedef struct mbk_forms_columns_arguments {
-  MBK_POINTER(const MBK_COLUMN) col_ind;
+  MBK_POINTER(const mbk_i32) col_ind;
   MBK_POINTER(const void) values;
   mbk_u64 nnz;
   mbk_u32 wide;
@@ -65,7 +41,7 @@ typedef struct mbk_forms_columns_arguments {
 } mbk_forms_columns_arguments;
 
 typedef struct mbk_forms_differ_arguments {
-  MBK_POINTER(const MBK_COLUMN) col_ind;
+  MBK_POINTER(const mbk_i32) col_ind;
   MBK_POINTER(const void) values;
   mbk_u64 nnz;
   mbk_u32 wide;
