@@ -2,7 +2,7 @@
  *
  * Generated from templates/ by gen/generate.py: edit there. The MIT licence ends this file. */
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
-/* What the implementation asks of the system's headers, so it must come before any of them. */
+/* Sets what the implementation needs from system headers, so it comes before any of them. */
 #if !defined(__GNUC__) && !defined(_MSC_VER)
 #error "merbit's implementation needs gcc, clang, MSVC or a compiler that is compatible with one"
 #endif
@@ -1519,7 +1519,8 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #else
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
-#define MBI_NOINLINE __attribute__((noinline))
+#define MBI_NOINLINE \
+  __attribute__((noinline))
 #define MBI_UNUSED __attribute__((unused))
 #define MBI_PREFETCH(address) __builtin_prefetch(address)
 #define MBI_SCALAR_LOOP __asm__ volatile("")
@@ -1617,7 +1618,8 @@ typedef pthread_t mbi_thread;
 typedef pthread_t mbi_thread_id;
 typedef pid_t mbi_process;
 typedef void *(*mbi_thread_run)(void *argument);
-#define MBI_THREAD_RUN static void *
+#define MBI_THREAD_RUN \
+  static void *
 #endif
 
 typedef struct mbi_numa {
@@ -2687,7 +2689,8 @@ static int mbi_sid_trusted(PSID sid, PSID user) {
       *GetSidSubAuthority(sid, 0) == SECURITY_SERVICE_ID_BASE_RID);
 }
 
-static const char *mbi_access_fault(const char *path, DWORD rights) {
+static const char *mbi_access_fault(const char *path, int last) {
+  const DWORD rights = last ? MBI_RIGHTS_WRITE : MBI_RIGHTS_REPLACE;
   union {
     TOKEN_USER user;
     char bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
@@ -2777,7 +2780,7 @@ static const char *mbi_directory_distrust(char *path, int create, int *error) {
     more = old != '\0';
     if (end == 3 || old == '\0' || old == '\\') {
       path[end] = '\0';
-      fault = mbi_access_fault(path, more ? MBI_RIGHTS_REPLACE : MBI_RIGHTS_WRITE);
+      fault = mbi_access_fault(path, !more);
       path[end] = fault == NULL ? old : '\0';
     }
   }
@@ -2835,8 +2838,7 @@ static int mbi_private_open(const char *path, int *file, int64_t *size) {
     return mbi_windows_error();
   }
   if (!GetFileInformationByHandle(handle, &facts) ||
-      (facts.dwFileAttributes & MBI_NOT_REGULAR) != 0 ||
-      mbi_access_fault(path, MBI_RIGHTS_WRITE) != NULL) {
+      (facts.dwFileAttributes & MBI_NOT_REGULAR) != 0 || mbi_access_fault(path, 1) != NULL) {
     (void)CloseHandle(handle);
     return EINVAL;
   }
@@ -3608,6 +3610,10 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_NVRTC_11 "nvrtc64_112_0.dll"
 #define MBI_NVRTC_MAJOR "nvrtc64_%d0_0.dll"
 #define MBI_NVRTC_ANY "nvrtc64.dll"
+#define MBI_NVRTC_PLACES \
+  {"CUDA_PATH", "/bin/x64"}, {"CUDA_PATH", "/bin"}, \
+      {"VIRTUAL_ENV", "/Lib/site-packages/nvidia/cu13/bin/x86_64"}, \
+      {"VIRTUAL_ENV", "/Lib/site-packages/nvidia/cuda_nvrtc/bin"},
 #else
 #define MBI_CUDA_DRIVER "libcuda.so.1"
 #define MBI_NVRTC_11 "libnvrtc.so.11.2"
@@ -3618,27 +3624,16 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #else
 #define MBI_CUDA_TARGET "/targets/x86_64-linux/lib"
 #endif
+#define MBI_NVRTC_PLACES \
+  {"CUDA_HOME", "/lib64"}, {"CUDA_HOME", MBI_CUDA_TARGET}, {"CUDA_PATH", "/lib64"}, \
+      {"CUDA_PATH", MBI_CUDA_TARGET}, {NULL, "/usr/local/cuda/lib64"}, \
+      {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"}, \
+      {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/local/lib/python3*/site-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"},
 #endif
-
-static const struct {
-  const char *variable;
-  const char *pattern;
-} mbi_nvrtc_places[] = {
-#ifdef _WIN32
-    {"CUDA_PATH", "/bin/x64"}, {"CUDA_PATH", "/bin"},
-    {"VIRTUAL_ENV", "/Lib/site-packages/nvidia/cu13/bin/x86_64"},
-    {"VIRTUAL_ENV", "/Lib/site-packages/nvidia/cuda_nvrtc/bin"},
-#else
-    {"CUDA_HOME", "/lib64"}, {"CUDA_HOME", MBI_CUDA_TARGET}, {"CUDA_PATH", "/lib64"},
-    {"CUDA_PATH", MBI_CUDA_TARGET}, {NULL, "/usr/local/cuda/lib64"},
-    {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"},
-    {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/local/lib/python3*/site-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"},
-#endif
-};
 
 #endif
 /* ==== >>jit/jit.h ========================================================================= */
@@ -3965,6 +3960,11 @@ static merbit_status mbi_driver_open(merbit_context *context) {
 /* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ======================== */
 #define MBI_NVRTC_NEWEST 13
 #define MBI_NVRTC_OLDEST 11
+
+static const struct {
+  const char *variable;
+  const char *pattern;
+} mbi_nvrtc_places[] = {MBI_NVRTC_PLACES};
 
 static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
   mbi_library_close(nvrtc->library);

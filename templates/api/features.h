@@ -1,4 +1,4 @@
-/* What the implementation asks of the system's headers, so it must come before any of them. */
+/* Sets what the implementation needs from system headers, so it comes before any of them. */
 #if !defined(__GNUC__) && !defined(_MSC_VER)
 #error "merbit's implementation needs gcc, clang, MSVC or a compiler that is compatible with one"
 #endif

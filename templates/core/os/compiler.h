@@ -1,6 +1,6 @@
 #ifndef MBI_COMPILER_H
 #define MBI_COMPILER_H
-/* What the library asks of the compiler beyond C99: GNU C, or the intrinsics of MSVC. */
+/* Names for what the library needs beyond C99: by GNU C, or by the intrinsics of MSVC. */
 #include "api/features.h"
 #include "merbit.h"
 
@@ -10,8 +10,9 @@
 #else
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #endif
-#define MBI_NOINLINE __attribute__((noinline)) /* for loops that need the registers of others  \
-                                                */
+#define MBI_NOINLINE                                                                           \
+  __attribute__((noinline)) /* for loops that need the registers of others                     \
+                             */
 #define MBI_UNUSED __attribute__((unused))
 #define MBI_PREFETCH(address) __builtin_prefetch(address)
 /* Keeps the compiler from vectorising a loop: most rows are too short for the vector code of a

@@ -1,8 +1,8 @@
 #ifndef MBI_OS_H
 #define MBI_OS_H
-/* What the library asks of the operating system. core/os/posix*.c answers on Linux and macOS,
- * core/os/windows*.c on Windows. Functions that return int return 0 or an errno unless stated
- * otherwise. On Windows a path is what fopen takes. */
+/* The functions of the operating system that the library needs. core/os/posix*.c has them on
+ * Linux and macOS, core/os/windows*.c on Windows. Functions that return int return 0 or an
+ * errno unless stated otherwise. On Windows a path is what fopen takes. */
 #include "api/features.h"
 #include "merbit.h"
 
@@ -73,8 +73,9 @@ typedef pthread_t mbi_thread;
 typedef pthread_t mbi_thread_id;
 typedef pid_t mbi_process;
 typedef void *(*mbi_thread_run)(void *argument);
-#define MBI_THREAD_RUN static void * /* the head of a function that a thread runs; returns 0   \
-                                      */
+#define MBI_THREAD_RUN                                                                         \
+  static void * /* the head of a function that a thread runs; returns 0                        \
+                 */
 #endif
 
 typedef struct mbi_numa { /* processors, grouped by memory node */
@@ -160,7 +161,12 @@ MBI_INTERNAL int mbi_files_matching(const char *pattern,
 /* core/os/posix_trust.c and core/os/windows_trust.c */
 MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error);
 MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size);
-#ifndef _WIN32
+#ifdef _WIN32
+MBI_INTERNAL const char *mbi_access_fault(const char *path, int last);
+MBI_INTERNAL int mbi_path_final(const char *path, char *final, size_t size);
+MBI_INTERNAL int64_t mbi_time_of(FILETIME time);
+MBI_INTERNAL int mbi_windows_error(void);
+#else
 MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end);
 #endif
 #endif /* MBI_SEPARATE */

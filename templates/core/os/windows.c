@@ -11,7 +11,7 @@ MBI_INTERNAL double mbi_seconds(void) {
 }
 
 /* Returns a file's time in ns since 1970. */
-static int64_t mbi_time_of(FILETIME time) {
+MBI_INTERNAL int64_t mbi_time_of(FILETIME time) {
   const uint64_t ticks = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
   return ((int64_t)ticks - INT64_C(116444736000000000)) * 100;
 }
@@ -67,7 +67,7 @@ MBI_INTERNAL mbi_process mbi_process_id(void) {
 /* ---- Errors and paths ---------------------------------------------------------------------- */
 
 /* Returns the errno that fits GetLastError best. */
-static int mbi_windows_error(void) {
+MBI_INTERNAL int mbi_windows_error(void) {
   switch (GetLastError()) {
   case ERROR_FILE_NOT_FOUND:
   case ERROR_PATH_NOT_FOUND:

@@ -51,8 +51,7 @@ MBI_INTERNAL int mbi_private_open(const char *path, int *file, int64_t *size) {
     return mbi_windows_error();
   }
   if (!GetFileInformationByHandle(handle, &facts) ||
-      (facts.dwFileAttributes & MBI_NOT_REGULAR) != 0 ||
-      mbi_access_fault(path, MBI_RIGHTS_WRITE) != NULL) {
+      (facts.dwFileAttributes & MBI_NOT_REGULAR) != 0 || mbi_access_fault(path, 1) != NULL) {
     (void)CloseHandle(handle);
     return EINVAL;
   }

@@ -22,8 +22,10 @@ static int mbi_sid_trusted(PSID sid, PSID user) {
           *GetSidSubAuthority(sid, 0) == SECURITY_SERVICE_ID_BASE_RID);
 }
 
-/* Returns why others have one of the `rights` to a file or directory, or NULL. */
-static const char *mbi_access_fault(const char *path, DWORD rights) {
+/* Returns why others could write to a file or directory, or NULL. If it is not the `last` of a
+ * path, they may create files in it, but not replace what is there. */
+MBI_INTERNAL const char *mbi_access_fault(const char *path, int last) {
+  const DWORD rights = last ? MBI_RIGHTS_WRITE : MBI_RIGHTS_REPLACE;
   union {
     TOKEN_USER user;
     char bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
@@ -60,7 +62,7 @@ static const char *mbi_access_fault(const char *path, DWORD rights) {
 }
 
 /* Writes the path of a file or directory that exists, links followed. */
-static int mbi_path_final(const char *path, char *final, size_t size) {
+MBI_INTERNAL int mbi_path_final(const char *path, char *final, size_t size) {
   char buffer[MBI_PATH_SIZE];
   const HANDLE file =
       CreateFileA(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
@@ -120,7 +122,7 @@ MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *err
     more = old != '\0';
     if (end == 3 || old == '\0' || old == '\\') {
       path[end] = '\0';
-      fault = mbi_access_fault(path, more ? MBI_RIGHTS_REPLACE : MBI_RIGHTS_WRITE);
+      fault = mbi_access_fault(path, !more);
       path[end] = fault == NULL ? old : '\0';
     }
   }
