@@ -2735,8 +2735,9 @@ static int mbi_path_final(const char *path, char *final, size_t size) {
   if (file == INVALID_HANDLE_VALUE) {
     return mbi_windows_error();
   }
-  length = GetFinalPathNameByHandleA(file, buffer, sizeof buffer, 0);
-  error = length == 0 ? mbi_windows_error() : length >= sizeof buffer ? ENAMETOOLONG : 0;
+  length = GetFileType(file) == FILE_TYPE_DISK
+      ? GetFinalPathNameByHandleA(file, buffer, sizeof buffer, 0) : 0;
+  error = length == 0 ? ENOTSUP : length >= sizeof buffer ? ENAMETOOLONG : 0;
   (void)CloseHandle(file);
   if (error == 0) {
     const int network = strncmp(buffer, "\\\\?\\UNC", 7) == 0;
@@ -2909,19 +2910,15 @@ static int mbi_file_remove(const char *path) {
 }
 
 static int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
-  struct _stat64 facts;
-  int error = 0;
+  DWORD attributes;
+  int error = mbi_path_final(path, target, size);
   *mode = -1;
-  if (_stat64(path, &facts) == 0) {
-    const int kind = facts.st_mode & _S_IFMT;
-    if (kind != _S_IFREG || (facts.st_mode & _S_IWRITE) == 0) {
-      return kind == _S_IFDIR ? EISDIR : kind == _S_IFREG ? EACCES : ENOTSUP;
-    }
-    error = mbi_path_final(path, target, size);
-  } else if (path[0] == '\0') {
-    return ENOENT;
-  } else if ((size_t)snprintf(target, size, "%s", path) >= size) {
-    return ENAMETOOLONG;
+  if (error == ENOENT && path[0] != '\0') {
+    error = (size_t)snprintf(target, size, "%s", path) >= size ? ENAMETOOLONG : 0;
+  } else if (error == 0) {
+    attributes = GetFileAttributesA(target);
+    error = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0  ? EISDIR
+        : (attributes & FILE_ATTRIBUTE_READONLY) != 0 ? EACCES : 0;
   }
   while (error == 0 && (target = strchr(target, '\\')) != NULL) {
     *target = '/';

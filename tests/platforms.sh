@@ -77,7 +77,7 @@ configure() {
 
 # The tests' names are patterns of ctest; those of files, processes and sizes beyond memory are for the system that
 # run.sh runs on.
-common="core_hash|core_memory|core_status|jit_buffer|jit_profile_estimate|market_read_(faults|input|values)|market_write_text"
+common="core_hash|core_memory|jit_buffer|jit_profile_estimate|market_read_(faults|values)|market_write_text"
 common="$common|matrix_(block_shape|blocks|build_.*|check|expand|mutants|order|triangle.*)|solve_.*"
 common="$common|spmv_cpu_(blocks|many|merge|reference|semirings|sorted|symmetric)|spmv_plan_(identities|lifetime|product|refusals|types)"
 common="$common|spmv_stages_.*"
@@ -112,7 +112,7 @@ for platform in ${*:-$all}; do
     "$(uname -m)"-linux-musl) runs=yes ;;
     aarch64-linux-musl) emulator=$(command -v qemu-aarch64) && runs=yes ;;
     esac
-    tests="$tests|core_threads|core_user_files|market_.*|spmv_cpu_numa|jit_cache_(directory|entry|size)"
+    tests="$tests|core_status|core_threads|core_user_files|market_.*|spmv_cpu_numa|jit_cache_(directory|entry|size)"
     ;;
   *-windows-*)
     system=Windows

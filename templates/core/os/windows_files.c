@@ -128,19 +128,16 @@ MBI_INTERNAL int mbi_file_remove(const char *path) {
  * slashes; *mode is -1 if there is none yet. It must be a regular file that the user may write.
  * Returns ENOTSUP for a device or a pipe. */
 MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
-  struct _stat64 facts;
-  int error = 0;
+  DWORD attributes;
+  int error = mbi_path_final(path, target, size);
   *mode = -1;
-  if (_stat64(path, &facts) == 0) {
-    const int kind = facts.st_mode & _S_IFMT;
-    if (kind != _S_IFREG || (facts.st_mode & _S_IWRITE) == 0) {
-      return kind == _S_IFDIR ? EISDIR : kind == _S_IFREG ? EACCES : ENOTSUP;
-    }
-    error = mbi_path_final(path, target, size);
-  } else if (path[0] == '\0') {
-    return ENOENT;
-  } else if ((size_t)snprintf(target, size, "%s", path) >= size) {
-    return ENAMETOOLONG;
+  if (error == ENOENT && path[0] != '\0') {
+    error = (size_t)snprintf(target, size, "%s", path) >= size ? ENAMETOOLONG : 0;
+  } else if (error == 0) {
+    attributes = GetFileAttributesA(target);
+    error = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0  ? EISDIR
+            : (attributes & FILE_ATTRIBUTE_READONLY) != 0 ? EACCES
+                                                          : 0;
   }
   while (error == 0 && (target = strchr(target, '\\')) != NULL) {
     *target = '/';

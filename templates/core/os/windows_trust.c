@@ -61,7 +61,8 @@ MBI_INTERNAL const char *mbi_access_fault(const char *path, int last) {
   return fault;
 }
 
-/* Writes the path of a file or directory that exists, links followed. */
+/* Writes the path of a file or directory that exists, links followed. Returns ENOTSUP for a
+ * device or a pipe. */
 MBI_INTERNAL int mbi_path_final(const char *path, char *final, size_t size) {
   char buffer[MBI_PATH_SIZE];
   const HANDLE file =
@@ -72,8 +73,10 @@ MBI_INTERNAL int mbi_path_final(const char *path, char *final, size_t size) {
   if (file == INVALID_HANDLE_VALUE) {
     return mbi_windows_error();
   }
-  length = GetFinalPathNameByHandleA(file, buffer, sizeof buffer, 0);
-  error = length == 0 ? mbi_windows_error() : length >= sizeof buffer ? ENAMETOOLONG : 0;
+  length = GetFileType(file) == FILE_TYPE_DISK
+               ? GetFinalPathNameByHandleA(file, buffer, sizeof buffer, 0)
+               : 0;
+  error = length == 0 ? ENOTSUP : length >= sizeof buffer ? ENAMETOOLONG : 0;
   (void)CloseHandle(file);
   if (error == 0) { /* what follows \\?\ or \\?\UNC */
     const int network = strncmp(buffer, "\\\\?\\UNC", 7) == 0;
