@@ -61,13 +61,13 @@ step() {
 headers() {
   printf '#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\nint main(void) { return merbit_version()[0] == 0; }\n' >"$dir/header.c"
   for language in "cc -x c -std=c99" "c++ -x c++ -std=c++11"; do
-    "$dir"/$language -O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -I "$root" $flags -c "$dir/header.c" -o "$dir/header.o" ||
+    "$dir"/$language -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -I "$root" $flags -fsyntax-only "$dir/header.c" ||
       return 1
   done
 }
 
 configure() {
-  "$dir/cc" -w -O1 -I "$work/cmocka/include" -c "$work/cmocka/src/cmocka.c" -o "$dir/cmocka.o" &&
+  "$dir/cc" -w -O1 -DHAVE_SIGNAL_H -I "$work/cmocka/include" -c "$work/cmocka/src/cmocka.c" -o "$dir/cmocka.o" &&
     "$dir/ar" rcs "$dir/libcmocka.a" "$dir/cmocka.o" &&
     cmake -S "$root" -B "$dir/build" -DCMAKE_SYSTEM_NAME="$system" -DCMAKE_SYSTEM_PROCESSOR="${platform%%-*}" \
     -DCMAKE_C_COMPILER="$dir/cc" -DCMAKE_CXX_COMPILER="$dir/c++" -DCMAKE_AR="$dir/ar" -DCMAKE_RANLIB=/bin/true \
