@@ -268,6 +268,48 @@ static void processors_and_clock(void **state) {
   assert_true(mbi_thread_equal(mbi_thread_self(), mbi_thread_self()));
 }
 
+typedef struct tally {
+  merbit_context *context;
+  mbi_mutex mutex;
+  int64_t count;
+} tally;
+
+MBI_THREAD_RUN count_and_fail(void *argument) {
+  tally *t = (tally *)argument;
+  int i;
+  for (i = 0; i < 100000; i++) {
+    mbi_mutex_lock(&t->mutex);
+    t->count++;
+    mbi_mutex_unlock(&t->mutex);
+  }
+  (void)mbi_fail(t->context, MERBIT_IO_ERROR, "of a thread");
+  return 0;
+}
+
+/* Counts are right, and a failure is that of its thread alone. */
+static void threads_and_their_failures(void **state) {
+  mbi_thread threads[4];
+  tally t;
+  int i;
+  (void)state;
+  t.context = cpu_open(NULL, 1);
+  t.count = 0;
+  mbi_mutex_create(&t.mutex);
+  for (i = 0; i < 4; i++) {
+    assert_true(mbi_thread_start(&threads[i], count_and_fail, &t));
+  }
+  for (i = 0; i < 4; i++) {
+    mbi_thread_join(threads[i]);
+  }
+  assert_int_equal(t.count, 400000);
+  assert_int_equal(merbit_last_error(t.context, NULL, 0), MERBIT_OK);
+  assert_true(mbi_mutex_try(&t.mutex));
+  assert_false(mbi_mutex_try(&t.mutex));
+  mbi_mutex_unlock(&t.mutex);
+  mbi_mutex_destroy(&t.mutex);
+  merbit_context_destroy(t.context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(directories_open_to_others, set_up, tear_down),
@@ -279,6 +321,7 @@ int main(void) {
       cmocka_unit_test(paths),
       cmocka_unit_test(libraries),
       cmocka_unit_test(processors_and_clock),
+      cmocka_unit_test(threads_and_their_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
