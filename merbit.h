@@ -2707,8 +2707,8 @@ static const char *mbi_access_fault(const char *path, int last) {
       GetNamedSecurityInfoA((char *)path, SE_FILE_OBJECT,
       OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION, &owner,
       NULL, &list, NULL, &descriptor) == ERROR_SUCCESS) {
-    fault = !mbi_sid_trusted(owner, own.user.User.Sid) ? "belongs to another user"
-        : list == NULL                             ? "is writable by others" : NULL;
+    fault = owner == NULL || !mbi_sid_trusted(owner, own.user.User.Sid)
+        ? "belongs to another user" : list == NULL ? "is writable by others" : NULL;
     for (i = 0; fault == NULL && i < list->AceCount; i++) {
       ACCESS_ALLOWED_ACE *entry = NULL;
       if (!GetAce(list, i, (void **)&entry) ||
@@ -3285,7 +3285,8 @@ MBI_THREAD_RUN mbi_pool_worker(void *argument) {
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
-      if (MBI_ATOMIC_LOAD(&pool->generation) != seen || MBI_ATOMIC_LOAD(&pool->stop)) {
+      if ((unsigned)MBI_ATOMIC_LOAD(&pool->generation) != seen ||
+          MBI_ATOMIC_LOAD(&pool->stop)) {
         break;
       }
       mbi_pause();

@@ -61,7 +61,7 @@ step() {
 headers() {
   printf '#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\nint main(void) { return merbit_version()[0] == 0; }\n' >"$dir/header.c"
   for language in "cc -x c -std=c99" "c++ -x c++ -std=c++11"; do
-    "$dir"/$language -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -I "$root" $flags -fsyntax-only "$dir/header.c" ||
+    "$dir"/$language -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -I "$root" $flags -c "$dir/header.c" -o "$dir/header.o" ||
       return 1
   done
 }

@@ -125,7 +125,8 @@ MBI_THREAD_RUN mbi_pool_worker(void *argument) {
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
-      if (MBI_ATOMIC_LOAD(&pool->generation) != seen || MBI_ATOMIC_LOAD(&pool->stop)) {
+      if ((unsigned)MBI_ATOMIC_LOAD(&pool->generation) != seen ||
+          MBI_ATOMIC_LOAD(&pool->stop)) {
         break;
       }
       mbi_pause();

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
-#include <intrin.h>
 #include <inttypes.h>
 #include <io.h>
 #include <limits.h>
@@ -27,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
+#define __INTRIN_H /* for MSVC alone; windows.h has declared what it would */
 #undef __GNUC__
 #define _MSC_VER 1930
 #endif

@@ -41,9 +41,10 @@ MBI_INTERNAL const char *mbi_access_fault(const char *path, int last) {
       GetNamedSecurityInfoA((char *)path, SE_FILE_OBJECT,
                             OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION, &owner,
                             NULL, &list, NULL, &descriptor) == ERROR_SUCCESS) {
-    fault = !mbi_sid_trusted(owner, own.user.User.Sid) ? "belongs to another user"
-            : list == NULL                             ? "is writable by others"
-                                                       : NULL;
+    fault = owner == NULL || !mbi_sid_trusted(owner, own.user.User.Sid)
+                ? "belongs to another user"
+            : list == NULL ? "is writable by others"
+                           : NULL;
     for (i = 0; fault == NULL && i < list->AceCount; i++) {
       ACCESS_ALLOWED_ACE *entry = NULL; /* a callback entry begins in the same way */
       if (!GetAce(list, i, (void **)&entry) ||
