@@ -9,9 +9,9 @@
  * bytes, or if it shrank while it was read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
                                   void **data, size_t *size) {
-  int64_t bytes;
+  int64_t bytes = 0;
   size_t done = 0;
-  int file, error;
+  int file = -1, error;
   *data = NULL;
   *size = 0;
   error = mbi_private_open(path, &file, &bytes);
