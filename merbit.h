@@ -2,17 +2,24 @@
  *
  * Generated from templates/ by gen/generate.py: edit there. The MIT licence ends this file. */
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
-/* The implementation needs GNU C: vector types, atomic operations, 128-bit integers. The
- * declarations need no more than C99 or C++11. */
-#ifndef __GNUC__
-#error "merbit's implementation needs gcc, clang or a compiler that is compatible with them"
+/* Sets what the implementation needs from system headers, so it comes before any of them. */
+#if !defined(__GNUC__) && !defined(_MSC_VER)
+#error "merbit's implementation needs gcc, clang, MSVC or a compiler that is compatible with one"
 #endif
-/* The implementation needs GNU/POSIX declarations, so it must come before any system header. */
-#if defined(_FEATURES_H) && !defined(__USE_GNU)
+#if defined(_FEATURES_H) && !defined(__USE_GNU) &&                                             \
+    (defined(__GLIBC__) || !defined(_GNU_SOURCE))
 #error "include merbit.h before any system header where it is implemented, or use -D_GNU_SOURCE"
 #endif
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
+#ifdef _WIN32
+#ifndef __USE_MINGW_ANSI_STDIO
+#define __USE_MINGW_ANSI_STDIO 1
+#endif
+#ifndef _CRT_SECURE_NO_WARNINGS
+#define _CRT_SECURE_NO_WARNINGS
+#endif
 #endif
 
 #endif
@@ -31,11 +38,11 @@
  *     #define MERBIT_IMPLEMENTATION
  *     #include "merbit.h"
  *
- * In all other files write the include alone. Link with -lm -ldl, and with -pthread if the C
- * library is older than glibc 2.34. The build needs no CUDA header and no CUDA library: merbit
- * opens libcuda and libnvrtc at run time. Define MERBIT_STATIC before the include to make every
- * function static. The CPU methods use OpenMP if the compiler has it enabled; else they use a small
- * thread pool that belongs to the context.
+ * In all other files write the include alone. On Linux link with -lm -ldl, and with -pthread if
+ * the C library is older than glibc 2.34; on Windows and macOS nothing more is needed. The build
+ * needs no CUDA header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define
+ * MERBIT_STATIC before the include to make every function static. The CPU methods use OpenMP if
+ * the compiler has it enabled; else they use a small thread pool that belongs to the context.
  *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.
@@ -563,15 +570,16 @@
  * LIMITS. A matrix has fewer than 2^31 columns. Rows and nonzeros are counted in 64 bits.
  *
  * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
- * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit looks
- * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels. The
- * context's CPU threads compile the kernels that a plan needs side by side.
+ * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit
+ * looks in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels; on
+ * Windows in the program's folder, CUDA_PATH and pip's wheels of VIRTUAL_ENV. The context's CPU
+ * threads compile the kernels that a plan needs side by side.
  *
  * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
- * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit. An empty cache_dir turns the disk cache off. The
- * directory must belong to you, and nobody but you and root may have the right to write to any
- * folder of its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says
- * why.
+ * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit; on Windows in %LOCALAPPDATA%/merbit/cache. An
+ * empty cache_dir turns the disk cache off. The directory must belong to you, and nobody but you
+ * and root (on Windows administrators and services) may have the right to write to any folder of
+ * its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says why.
  *
  * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
  * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,
@@ -1503,40 +1511,191 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
 #define MERBIT_IMPLEMENTATION_DONE
 
-/* ==== >>core/os.c  clock, environment, dynamic loading ==================================== */
+/* ==== >>core/os/posix.c  Linux and macOS: clock, threads, dynamic loading ================= */
 /* ==== >>core/context.h ==================================================================== */
 #ifndef MBI_CONTEXT_H
 #define MBI_CONTEXT_H
 /* ==== >>core/core.h ======================================================================= */
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
+/* ==== >>core/os/os.h ====================================================================== */
+#ifndef MBI_OS_H
+#define MBI_OS_H
 
-#include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <link.h>
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#include <aclapi.h>
+#include <io.h>
+#include <process.h>
+#else
+#include <dirent.h>
+#include <dlfcn.h>
+#include <glob.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
+#endif
+#ifdef __linux__
+#include <link.h>
+#include <sys/syscall.h>
+#endif
 
+/* ==== >>core/os/compiler.h ================================================================ */
+#ifndef MBI_COMPILER_H
+#define MBI_COMPILER_H
+
+#ifdef __GNUC__
+#ifdef __MINGW_PRINTF_FORMAT
+#define MBI_PRINTF(at, first) __attribute__((format(__MINGW_PRINTF_FORMAT, at, first)))
+#else
 #define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
-#define MBI_NOINLINE __attribute__((noinline))
+#endif
+#define MBI_NOINLINE \
+  __attribute__((noinline))
 #define MBI_UNUSED __attribute__((unused))
+#define MBI_PREFETCH(address) __builtin_prefetch(address)
+#define MBI_SCALAR_LOOP __asm__ volatile("")
+
+#define MBI_ATOMIC_LOAD(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
+#define MBI_ATOMIC_STORE(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
+#define MBI_ATOMIC_REPLACE_ZERO(at, value) ((void)__sync_val_compare_and_swap(at, 0, value))
+#define MBI_ATOMIC_ADD(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
+#define MBI_ATOMIC_ADD64(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
+#define MBI_ATOMIC_OR64(at, value) __atomic_fetch_or(at, value, __ATOMIC_RELAXED)
+
+static int mbi_leading_zeros(uint64_t word) {
+  return __builtin_clzll(word);
+}
+
+static int mbi_trailing_zeros(uint64_t word) {
+  return __builtin_ctzll(word);
+}
+
+__extension__ typedef unsigned __int128 mbi_u128;
+
+static uint64_t mbi_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+  const mbi_u128 product = (mbi_u128)a * b;
+  *high = (uint64_t)(product >> 64);
+  return (uint64_t)product;
+}
+#else
+#include <intrin.h>
+#define MBI_PRINTF(at, first)
+#define MBI_NOINLINE __declspec(noinline)
+#define MBI_UNUSED
+#define MBI_PREFETCH(address) ((void)0)
+#define MBI_SCALAR_LOOP ((void)0)
+#define MBI_ATOMIC_LOAD(at) ((int)_InterlockedOr((volatile long *)(at), 0))
+#define MBI_ATOMIC_STORE(at, value) \
+  ((void)_InterlockedExchange((volatile long *)(at), (long)(value)))
+#define MBI_ATOMIC_REPLACE_ZERO(at, value) \
+  ((void)_InterlockedCompareExchange((volatile long *)(at), (long)(value), 0))
+#define MBI_ATOMIC_ADD(at, value) ((int)_InterlockedExchangeAdd((volatile long *)(at), value))
+#define MBI_ATOMIC_ADD64(at, value) _InterlockedExchangeAdd64((volatile __int64 *)(at), value)
+#define MBI_ATOMIC_OR64(at, value) \
+  ((uint64_t)_InterlockedOr64((volatile __int64 *)(at), (__int64)(value)))
+
+static int mbi_leading_zeros(uint64_t word) {
+  unsigned long bit;
+  (void)_BitScanReverse64(&bit, word);
+  return 63 - (int)bit;
+}
+
+static int mbi_trailing_zeros(uint64_t word) {
+  unsigned long bit;
+  (void)_BitScanForward64(&bit, word);
+  return (int)bit;
+}
+
+static uint64_t mbi_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+  const uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+  const uint64_t middle = al * bh + (al * bl >> 32), other = ah * bl + (uint32_t)middle;
+  *high = ah * bh + (middle >> 32) + (other >> 32);
+  return a * b;
+}
+#endif
+
+#ifndef _OPENMP
+static void mbi_pause(void) {
+#ifdef _WIN32
+  YieldProcessor();
+#elif defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+#endif
+
+#endif
+
+#define MBI_MAX_THREADS 1024
+#define MBI_NUMA_CPUS 1024
+#define MBI_PATH_SIZE 1024
+#define MBI_LONG_PATH 4096
+
+#ifdef _WIN32
+typedef SRWLOCK mbi_mutex;
+typedef CONDITION_VARIABLE mbi_condition;
+typedef HANDLE mbi_thread;
+typedef DWORD mbi_thread_id;
+typedef int mbi_process;
+typedef unsigned(__stdcall *mbi_thread_run)(void *argument);
+#define MBI_THREAD_RUN static unsigned __stdcall
+#else
+typedef pthread_mutex_t mbi_mutex;
+typedef pthread_cond_t mbi_condition;
+typedef pthread_t mbi_thread;
+typedef pthread_t mbi_thread_id;
+typedef pid_t mbi_process;
+typedef void *(*mbi_thread_run)(void *argument);
+#define MBI_THREAD_RUN \
+  static void *
+#endif
+
+typedef struct mbi_numa {
+  int nodes, count;
+  int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
+} mbi_numa;
+
+typedef struct mbi_entry {
+  char name[64];
+  int64_t bytes;
+  int64_t written;
+} mbi_entry;
+
+typedef struct mbi_directory {
+#ifdef _WIN32
+  HANDLE find;
+  WIN32_FIND_DATAA next;
+  int more;
+  char path[MBI_PATH_SIZE];
+#else
+  DIR *stream;
+#endif
+} mbi_directory;
+
+#endif
 
 #define MBI_TRY(call) \
   do { \
@@ -1546,25 +1705,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
     } \
   } while (0)
 
-#define MBI_MAX_THREADS 1024
-
-#define MBI_NUMA_CPUS 1024
-
-typedef struct mbi_numa {
-  int nodes, count;
-  int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
-} mbi_numa;
-
-typedef pthread_mutex_t mbi_mutex;
 typedef void (*mbi_task)(void *argument, int index);
-
-static void mbi_mutex_lock(mbi_mutex *mutex) {
-  (void)pthread_mutex_lock(mutex);
-}
-
-static void mbi_mutex_unlock(mbi_mutex *mutex) {
-  (void)pthread_mutex_unlock(mutex);
-}
 
 #ifndef _OPENMP
 #define MBI_POOL_CLAIMS 8192
@@ -1572,8 +1713,8 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 typedef struct mbi_pool {
   mbi_mutex caller;
   mbi_mutex lock;
-  pthread_cond_t wake, idle;
-  pthread_t *workers;
+  mbi_condition wake, idle;
+  mbi_thread *workers;
   int count, started, stop;
   int open, active;
   unsigned generation;
@@ -1584,14 +1725,6 @@ typedef struct mbi_pool {
   int threads, named;
   uint64_t claims[MBI_POOL_CLAIMS / 64];
 } mbi_pool;
-
-static void mbi_pause(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 #endif
 
 typedef struct mbi_hash {
@@ -1599,7 +1732,6 @@ typedef struct mbi_hash {
 } mbi_hash;
 #define MBI_HASH_TEXT 33
 
-#define MBI_PATH_SIZE 1024
 #define MBI_MAX_LINKS 40
 #define MBI_TEMPORARY ".merbit-"
 #define MBI_TEMPORARY_SECONDS 3600
@@ -1611,8 +1743,8 @@ typedef struct mbi_piece {
 typedef struct mbi_replacement {
   int file;
   uint64_t length;
-  char target[PATH_MAX];
-  char temporary[PATH_MAX];
+  char target[MBI_LONG_PATH];
+  char temporary[MBI_LONG_PATH];
 } mbi_replacement;
 
 #endif
@@ -1762,7 +1894,7 @@ typedef struct mbi_program_times {
 #define MBI_FAILURES 64
 
 typedef struct mbi_failure {
-  pthread_t thread;
+  mbi_thread_id thread;
   uint64_t number;
   merbit_error error;
 } mbi_failure;
@@ -1775,7 +1907,7 @@ struct merbit_context {
   mbi_failure failures[MBI_FAILURES];
   uint64_t failed;
   int64_t references;
-  pid_t process;
+  mbi_process process;
   merbit_side side;
   char reason[384];
   int threads;
@@ -1789,23 +1921,97 @@ struct merbit_context {
 };
 #endif
 
+#ifndef _WIN32
+
 static double mbi_seconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static int64_t mbi_now(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 static const char *mbi_environment(const char *name) {
+#ifdef __linux__
   const char *value = secure_getenv(name);
+#else
+  const char *value = issetugid() ? NULL : getenv(name);
+#endif
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 static int mbi_processors(void) {
+#ifdef __linux__
   cpu_set_t sets[64];
   const int known = sched_getaffinity(0, sizeof sets, sets) == 0;
   const int count = known ? CPU_COUNT_S(sizeof sets, sets) : 1;
+#else
+  const int count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+#endif
   return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
 }
+
+static mbi_process mbi_process_id(void) {
+  return getpid();
+}
+
+static void mbi_mutex_create(mbi_mutex *mutex) {
+  (void)pthread_mutex_init(mutex, NULL);
+}
+
+static void mbi_mutex_destroy(mbi_mutex *mutex) {
+  (void)pthread_mutex_destroy(mutex);
+}
+
+static void mbi_mutex_lock(mbi_mutex *mutex) {
+  (void)pthread_mutex_lock(mutex);
+}
+
+static void mbi_mutex_unlock(mbi_mutex *mutex) {
+  (void)pthread_mutex_unlock(mutex);
+}
+
+static mbi_thread_id mbi_thread_self(void) {
+  return pthread_self();
+}
+
+static int mbi_thread_equal(mbi_thread_id left, mbi_thread_id right) {
+  return pthread_equal(left, right);
+}
+
+#ifndef _OPENMP
+static int mbi_mutex_try(mbi_mutex *mutex) {
+  return pthread_mutex_trylock(mutex) == 0;
+}
+
+static void mbi_condition_create(mbi_condition *condition) {
+  (void)pthread_cond_init(condition, NULL);
+}
+
+static void mbi_condition_destroy(mbi_condition *condition) {
+  (void)pthread_cond_destroy(condition);
+}
+
+static void mbi_condition_wait(mbi_condition *condition, mbi_mutex *mutex) {
+  (void)pthread_cond_wait(condition, mutex);
+}
+
+static void mbi_condition_wake(mbi_condition *condition) {
+  (void)pthread_cond_broadcast(condition);
+}
+
+static int mbi_thread_start(mbi_thread *thread, mbi_thread_run run, void *argument) {
+  return pthread_create(thread, NULL, run, argument) == 0;
+}
+
+static void mbi_thread_join(mbi_thread thread) {
+  (void)pthread_join(thread, NULL);
+}
+#endif
 
 static void *mbi_library_open(const char *path) {
   return dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -1827,6 +2033,1013 @@ static void mbi_library_close(void *library) {
     (void)dlclose(library);
   }
 }
+
+static void mbi_library_path(void *library, char *path, size_t size) {
+#ifdef __linux__
+  struct link_map *map = NULL;
+  const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
+  (void)snprintf(path, size, "%s", known ? map->l_name : "");
+#else
+  (void)library;
+  (void)snprintf(path, size, "%s", "");
+#endif
+}
+
+static void mbi_library_keep(void *library) {
+  char path[MBI_PATH_SIZE];
+  mbi_library_path(library, path, sizeof path);
+  if (path[0] != '\0') {
+    mbi_library_close(dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE));
+  }
+}
+
+#endif
+
+/* ==== >>core/os/posix_numa.c  Linux: memory nodes ========================================= */
+#ifdef __linux__
+
+#define MBI_NODE_ROOT "/sys/devices/system/node"
+#define MBI_MOVED_AT_ONCE 1024
+#define MBI_MPOL_MF_MOVE 2
+
+static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
+  char path[512];
+  FILE *file;
+  size_t length = 0;
+  (void)snprintf(path, sizeof path, "%s/%s", root, name);
+  file = fopen(path, "re");
+  if (file != NULL) {
+    length = fread(text, 1, size - 1, file);
+    (void)fclose(file);
+  }
+  text[length] = '\0';
+}
+
+static int mbi_list_next(const char **text, long *first, long *last) {
+  char *end;
+  *first = *last = strtol(*text, &end, 10);
+  if (end == *text || *first < 0) {
+    return 0;
+  }
+  if (*end == '-') {
+    *text = end + 1;
+    *last = strtol(*text, &end, 10);
+    if (end == *text) {
+      return 0;
+    }
+  }
+  *text = *end == ',' ? end + 1 : end;
+  return *last >= *first;
+}
+
+static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
+  if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
+    numa->cpu[numa->count] = (int16_t)cpu;
+    numa->node[numa->count] = (int16_t)node;
+    numa->count++;
+  }
+}
+
+static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+  char nodes[1024], cpus[4096], name[64];
+  const char *node_list = nodes;
+  long node, last_node, cpu, last_cpu;
+  memset(numa, 0, sizeof *numa);
+  mbi_text_of_file(root, "online", nodes, sizeof nodes);
+  while (mbi_list_next(&node_list, &node, &last_node)) {
+    for (; node <= last_node; node++) {
+      const char *cpu_list = cpus;
+      const int before = numa->count;
+      (void)snprintf(name, sizeof name, "node%ld/cpulist", node);
+      mbi_text_of_file(root, name, cpus, sizeof cpus);
+      while (mbi_list_next(&cpu_list, &cpu, &last_cpu)) {
+        for (; cpu <= last_cpu && cpu < CPU_SETSIZE; cpu++) {
+          if (CPU_ISSET((size_t)cpu, allowed)) {
+            mbi_numa_add(numa, cpu, node);
+          }
+        }
+      }
+      numa->nodes += numa->count > before;
+    }
+  }
+  for (cpu = 0; numa->nodes == 0 && cpu < CPU_SETSIZE; cpu++) {
+    if (CPU_ISSET((size_t)cpu, allowed)) {
+      mbi_numa_add(numa, cpu, 0);
+    }
+  }
+  numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
+}
+
+static void mbi_numa_here(mbi_numa *numa) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    CPU_ZERO(&allowed);
+  }
+  mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
+}
+
+static void mbi_processor_bind(int cpu) {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  CPU_SET((size_t)cpu, &own);
+  (void)sched_setaffinity(0, sizeof own, &own);
+}
+
+static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
+    uintptr_t *first, uintptr_t *end) {
+  *first = (array + page - 1) / page * page;
+  *end = (array + bytes) / page * page;
+}
+
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t at, end;
+  void *pages[MBI_MOVED_AT_ONCE];
+  int nodes[MBI_MOVED_AT_ONCE], where[MBI_MOVED_AT_ONCE];
+  int64_t elsewhere = 0;
+  mbi_numa_pages((uintptr_t)array, bytes, page, &at, &end);
+  while (at < end) {
+    unsigned long count = 0, i;
+    for (; count < MBI_MOVED_AT_ONCE && at < end; count++, at += page) {
+      pages[count] = (void *)at;
+      nodes[count] = node;
+      where[count] = -1;
+    }
+    if (syscall(SYS_move_pages, 0, count, pages, nodes, where, MBI_MPOL_MF_MOVE) < 0) {
+      return -1;
+    }
+    for (i = 0; i < count; i++) {
+      elsewhere += where[i] != node;
+    }
+  }
+  return elsewhere;
+}
+
+#elif !defined(_WIN32)
+
+static void mbi_numa_here(mbi_numa *numa) {
+  memset(numa, 0, sizeof *numa);
+}
+
+static void mbi_processor_bind(int cpu) {
+  (void)cpu;
+}
+
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+  (void)array, (void)bytes, (void)node;
+  return -1;
+}
+
+#endif
+
+/* ==== >>core/os/posix_trust.c  Linux and macOS: who may write to a directory ============== */
+#ifndef _WIN32
+
+static const char *mbi_directory_fault(const struct stat *facts, int last) {
+  if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
+    return "is not a directory";
+  }
+  if (facts->st_uid != geteuid() && (last || facts->st_uid != 0)) {
+    return "belongs to another user";
+  }
+  if (S_ISDIR(facts->st_mode) && (facts->st_mode & 022) != 0 &&
+      (last || (facts->st_mode & S_ISVTX) == 0)) {
+    return "is writable by others";
+  }
+  return NULL;
+}
+
+static int mbi_link_replace(char *path, size_t size, size_t end) {
+  char target[MBI_LONG_PATH], rest[MBI_LONG_PATH];
+  ssize_t length;
+  (void)snprintf(rest, sizeof rest, "%s", path + end);
+  path[end] = '\0';
+  length = readlink(path, target, sizeof target);
+  if (length < 0 || (size_t)length >= sizeof target) {
+    return length < 0 ? errno : ENAMETOOLONG;
+  }
+  target[length] = '\0';
+  while (target[0] != '/' && end > 0 && path[end - 1] != '/') {
+    end--;
+  }
+  end = target[0] == '/' ? 0 : end;
+  length = snprintf(path + end, size - end, "%s%s", target, rest);
+  return (size_t)length >= size - end ? ENAMETOOLONG : 0;
+}
+
+static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
+  char part[MBI_PATH_SIZE];
+  memcpy(part, path, end);
+  part[end] = '\0';
+  if (lstat(part, facts) == 0) {
+    return 0;
+  }
+  if (errno != ENOENT || !create) {
+    return errno;
+  }
+  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) {
+    return errno;
+  }
+  return lstat(part, facts) == 0 ? 0 : errno;
+}
+
+static const char *mbi_directory_distrust(char *path, int create, int *error) {
+  const char *fault = NULL;
+  size_t end = 1;
+  int links = 0, last = 0;
+  *error = path[0] == '/' ? 0 : EINVAL;
+  while (*error == 0 && fault == NULL && !last) {
+    struct stat facts;
+    *error = mbi_directory_inspect(path, end, create, &facts);
+    if (*error != 0) {
+      break;
+    }
+    last = path[end] == '\0' && S_ISDIR(facts.st_mode);
+    fault = mbi_directory_fault(&facts, last);
+    if (fault == NULL && S_ISLNK(facts.st_mode)) {
+      *error = ++links > MBI_MAX_LINKS ? ELOOP : mbi_link_replace(path, MBI_PATH_SIZE, end);
+      end = *error == 0 ? 1 : end;
+    } else if (fault == NULL && !last) {
+      end += path[end] == '/';
+      end += strcspn(path + end, "/");
+    }
+  }
+  if (*error != 0 || fault != NULL) {
+    path[end] = '\0';
+  }
+  return *error != 0 ? "cannot be created or examined" : fault;
+}
+
+static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
+  char buffer[MBI_LONG_PATH];
+  if (realpath(path, buffer) == NULL) {
+    return errno;
+  }
+  if (strlen(buffer) >= size) {
+    return ENAMETOOLONG;
+  }
+  memcpy(resolved, buffer, strlen(buffer) + 1);
+  return 0;
+}
+
+#endif
+
+/* ==== >>core/os/posix_files.c  Linux and macOS: files and directories ===================== */
+#ifndef _WIN32
+#define MBI_LATEST_SECONDS 9000000000
+
+static int mbi_path_is_absolute(const char *path) {
+  return path[0] == '/';
+}
+
+static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+  char here[MBI_PATH_SIZE];
+  here[0] = '\0';
+  if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
+    (void)snprintf(absolute, size, "%s", path);
+    return errno;
+  }
+  (void)strcat(here, here[0] != '\0' ? "/" : "");
+  return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
+}
+
+static const char *mbi_user_cache(char *path, size_t size) {
+  const char *base = mbi_environment("XDG_CACHE_HOME"), *below = "/merbit";
+  if (base == NULL || base[0] != '/') {
+    base = mbi_environment("HOME");
+    below = "/.cache/merbit";
+  }
+  if (base == NULL || base[0] != '/') {
+    return "neither MERBIT_CACHE_DIR nor an absolute XDG_CACHE_HOME or HOME is set";
+  }
+  return (size_t)snprintf(path, size, "%s%s", base, below) >= size
+      ? "the directory's path is too long" : NULL;
+}
+
+static int mbi_file_open(const char *path, int *file, int64_t *size) {
+  struct stat facts;
+  int error = 0;
+  *size = 0;
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (*file < 0) {
+    return errno;
+  }
+  if (fstat(*file, &facts) != 0) {
+    error = errno;
+  } else if (S_ISDIR(facts.st_mode)) {
+    error = EISDIR;
+  } else if (S_ISREG(facts.st_mode)) {
+    *size = (int64_t)facts.st_size;
+  }
+  if (error != 0) {
+    (void)close(*file);
+  }
+  return error;
+}
+
+static int mbi_private_open(const char *path, int *file, int64_t *size) {
+  struct stat facts;
+  int error;
+  *file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (*file < 0) {
+    return errno;
+  }
+  error = fstat(*file, &facts) != 0 ? errno : 0;
+  if (error == 0 &&
+      (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & 022) != 0)) {
+    error = EINVAL;
+  }
+  *size = error == 0 ? (int64_t)facts.st_size : 0;
+  if (error != 0) {
+    (void)close(*file);
+  }
+  return error;
+}
+
+static int64_t mbi_file_read(void *user, void *data, size_t size) {
+  const int file = *(const int *)user;
+  ssize_t got;
+  do {
+    got = read(file, data, size);
+  } while (got < 0 && errno == EINTR);
+  return (int64_t)got;
+}
+
+static void mbi_file_touch(int file) {
+  (void)futimens(file, NULL);
+}
+
+static void mbi_file_close(int file) {
+  (void)close(file);
+}
+
+static int mbi_file_create(const char *path, int private_file, int *file) {
+  int error;
+  *file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, private_file ? 0600 : 0666);
+  error = *file < 0 ? errno : 0;
+  if (error == 0 && private_file && fchmod(*file, 0600) != 0) {
+    error = errno;
+    (void)close(*file);
+    (void)unlink(path);
+  }
+  return error;
+}
+
+static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+  struct rlimit limit;
+  size_t done = 0;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      *length + size > (uint64_t)limit.rlim_cur) {
+    return EFBIG;
+  }
+  while (done < size) {
+    const ssize_t put = write(file, (const char *)data + done, size - done);
+    if (put > 0) {
+      done += (size_t)put;
+    } else if (put == 0 || errno != EINTR) {
+      return put == 0 ? EIO : errno;
+    }
+  }
+  *length += size;
+  return 0;
+}
+
+static int mbi_file_end(int file, const char *path, const char *target, int error) {
+  if (error == 0 && fsync(file) != 0) {
+    error = errno;
+  }
+  if (close(file) != 0 && error == 0) {
+    error = errno;
+  }
+  if (error == 0 && rename(path, target) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    (void)unlink(path);
+  }
+  return error;
+}
+
+static int mbi_file_remove(const char *path) {
+  return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+static int mbi_links_follow(char *target, size_t size) {
+  int links, error = 0;
+  for (links = 0; error == 0; links++) {
+    struct stat facts;
+    if (lstat(target, &facts) != 0) {
+      return errno;
+    }
+    if (!S_ISLNK(facts.st_mode)) {
+      return 0;
+    }
+    error = links < MBI_MAX_LINKS ? mbi_link_replace(target, size, strlen(target)) : ELOOP;
+  }
+  return error;
+}
+
+static int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
+  struct stat facts;
+  const int exists = stat(path, &facts) == 0;
+  int error;
+  *mode = exists ? (int)(facts.st_mode & 0777) : -1;
+  if (exists && !S_ISREG(facts.st_mode)) {
+    return S_ISDIR(facts.st_mode) ? EISDIR : ENOTSUP;
+  }
+  if ((size_t)snprintf(target, size, "%s", path) >= size) {
+    return ENAMETOOLONG;
+  }
+  error = mbi_links_follow(target, size);
+  if (error == ENOENT && !exists && path[0] != '\0') {
+    return 0;
+  }
+  if (error == 0 && exists && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) != 0) {
+    error = errno;
+  }
+  return error;
+}
+
+static void mbi_file_permit(int file, int mode) {
+  (void)fchmod(file, (mode_t)mode);
+}
+
+static int mbi_directory_open(mbi_directory *directory, const char *path) {
+  directory->stream = opendir(path);
+  return directory->stream == NULL ? errno : 0;
+}
+
+static int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
+  const struct dirent *next;
+  while ((next = readdir(directory->stream)) != NULL) {
+    const size_t length = strlen(next->d_name);
+    struct stat facts;
+    struct timespec written;
+    if (length >= sizeof entry->name ||
+        fstatat(dirfd(directory->stream), next->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(facts.st_mode)) {
+      continue;
+    }
+#ifdef __APPLE__
+    written = facts.st_mtimespec;
+#else
+    written = facts.st_mtim;
+#endif
+    memcpy(entry->name, next->d_name, length + 1);
+    entry->bytes = (int64_t)facts.st_size;
+    entry->written = written.tv_sec < 0 ? 0 : written.tv_sec > MBI_LATEST_SECONDS ? INT64_MAX
+        : written.tv_sec * INT64_C(1000000000) + written.tv_nsec;
+    return 1;
+  }
+  return 0;
+}
+
+static int mbi_directory_remove(mbi_directory *directory, const char *name) {
+  return unlinkat(dirfd(directory->stream), name, 0) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+static void mbi_directory_close(mbi_directory *directory) {
+  (void)closedir(directory->stream);
+}
+
+static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+  size_t length = 0;
+  for (; *text != '\0'; text++) {
+    if (length + 2 >= size) {
+      return size;
+    }
+    if (strchr("*?[\\", *text) != NULL) {
+      pattern[length++] = '\\';
+    }
+    pattern[length++] = *text;
+  }
+  pattern[length] = '\0';
+  return length;
+}
+
+static int mbi_files_matching(const char *pattern,
+    int (*take)(void *user, const char *path), void *user) {
+  glob_t found;
+  int taken = 0;
+  size_t i;
+  if (glob(pattern, 0, NULL, &found) != 0) {
+    return 0;
+  }
+  for (i = 0; i < found.gl_pathc && taken == 0; i++) {
+    taken = take(user, found.gl_pathv[i]);
+  }
+  globfree(&found);
+  return taken;
+}
+
+#endif
+
+/* ==== >>core/os/windows.c  Windows: clock, threads, dynamic loading ======================= */
+#ifdef _WIN32
+
+static double mbi_seconds(void) {
+  LARGE_INTEGER now, frequency;
+  (void)QueryPerformanceCounter(&now);
+  (void)QueryPerformanceFrequency(&frequency);
+  return (double)now.QuadPart / (double)frequency.QuadPart;
+}
+
+static int64_t mbi_time_of(FILETIME time) {
+  const uint64_t ticks = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
+  return ((int64_t)ticks - INT64_C(116444736000000000)) * 100;
+}
+
+static int64_t mbi_now(void) {
+  FILETIME now;
+  GetSystemTimeAsFileTime(&now);
+  return mbi_time_of(now);
+}
+
+static const char *mbi_environment(const char *name) {
+  const char *value = getenv(name);
+  return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static void mbi_numa_here(mbi_numa *numa) {
+  DWORD_PTR own = 0, all;
+  int cpu;
+  memset(numa, 0, sizeof *numa);
+  (void)GetProcessAffinityMask(GetCurrentProcess(), &own, &all);
+  for (cpu = 0; cpu < 64; cpu++) {
+    UCHAR node = 0;
+    if (((uint64_t)own >> cpu & 1) != 0) {
+      (void)GetNumaProcessorNode((UCHAR)cpu, &node);
+      numa->cpu[numa->count] = (int16_t)cpu;
+      numa->node[numa->count++] = node;
+      numa->nodes = node >= numa->nodes ? node + 1 : numa->nodes;
+    }
+  }
+}
+
+static int mbi_processors(void) {
+  mbi_numa numa;
+  mbi_numa_here(&numa);
+  return numa.count > 0 ? numa.count : 1;
+}
+
+static void mbi_processor_bind(int cpu) {
+  (void)SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << cpu);
+}
+
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+  (void)array, (void)bytes, (void)node;
+  return -1;
+}
+
+static mbi_process mbi_process_id(void) {
+  return (mbi_process)GetCurrentProcessId();
+}
+
+static int mbi_windows_error(void) {
+  switch (GetLastError()) {
+  case ERROR_FILE_NOT_FOUND:
+  case ERROR_PATH_NOT_FOUND:
+    return ENOENT;
+  case ERROR_ACCESS_DENIED:
+  case ERROR_SHARING_VIOLATION:
+    return EACCES;
+  case ERROR_DISK_FULL:
+    return ENOSPC;
+  default:
+    return EIO;
+  }
+}
+
+static int mbi_path_is_absolute(const char *path) {
+  return path[0] != '\0' && path[1] == ':' && (path[2] == '\\' || path[2] == '/');
+}
+
+static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+  const DWORD length = GetFullPathNameA(path, (DWORD)size, absolute, NULL);
+  return length == 0 ? mbi_windows_error() : length >= size ? ENAMETOOLONG : 0;
+}
+
+static void mbi_mutex_create(mbi_mutex *mutex) {
+  InitializeSRWLock(mutex);
+}
+
+static void mbi_mutex_destroy(mbi_mutex *mutex) {
+  (void)mutex;
+}
+
+static void mbi_mutex_lock(mbi_mutex *mutex) {
+  AcquireSRWLockExclusive(mutex);
+}
+
+static void mbi_mutex_unlock(mbi_mutex *mutex) {
+  ReleaseSRWLockExclusive(mutex);
+}
+
+static mbi_thread_id mbi_thread_self(void) {
+  return GetCurrentThreadId();
+}
+
+static int mbi_thread_equal(mbi_thread_id left, mbi_thread_id right) {
+  return left == right;
+}
+
+#ifndef _OPENMP
+static int mbi_mutex_try(mbi_mutex *mutex) {
+  return TryAcquireSRWLockExclusive(mutex) != 0;
+}
+
+static void mbi_condition_create(mbi_condition *condition) {
+  InitializeConditionVariable(condition);
+}
+
+static void mbi_condition_destroy(mbi_condition *condition) {
+  (void)condition;
+}
+
+static void mbi_condition_wait(mbi_condition *condition, mbi_mutex *mutex) {
+  (void)SleepConditionVariableSRW(condition, mutex, INFINITE, 0);
+}
+
+static void mbi_condition_wake(mbi_condition *condition) {
+  WakeAllConditionVariable(condition);
+}
+
+static int mbi_thread_start(mbi_thread *thread, mbi_thread_run run, void *argument) {
+  *thread = (HANDLE)_beginthreadex(NULL, 0, run, argument, 0, NULL);
+  return *thread != NULL;
+}
+
+static void mbi_thread_join(mbi_thread thread) {
+  (void)WaitForSingleObject(thread, INFINITE);
+  (void)CloseHandle(thread);
+}
+#endif
+
+static void *mbi_library_open(const char *path) {
+  char full[MBI_PATH_SIZE], *name;
+  void *library;
+  WIN32_FIND_DATAA beside;
+  HANDLE find;
+  if (strpbrk(path, "/\\") == NULL) {
+    return (void *)LoadLibraryExA(path, NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+  }
+  if (mbi_path_absolute(path, full, sizeof full - 64) != 0) {
+    return NULL;
+  }
+  library = (void *)LoadLibraryExA(
+      full, NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR);
+  name = strrchr(full, '\\') + 1;
+  if (library != NULL && strncmp(name, "nvrtc", 5) == 0) {
+    (void)strcpy(name, "nvrtc-builtins*.dll");
+    find = FindFirstFileA(full, &beside);
+    if (find != INVALID_HANDLE_VALUE && strlen(beside.cFileName) < 64) {
+      (void)strcpy(name, beside.cFileName);
+      (void)LoadLibraryA(full);
+    }
+    (void)FindClose(find);
+  }
+  return library;
+}
+
+static const char *mbi_library_error(void) {
+  return GetLastError() == ERROR_MOD_NOT_FOUND
+      ? "Windows does not find it, or a library that it needs" : "Windows cannot load it";
+}
+
+static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
+  const FARPROC symbol = GetProcAddress((HMODULE)library, name);
+  memcpy(pointer, &symbol, size);
+  return symbol != NULL;
+}
+
+static void mbi_library_close(void *library) {
+  if (library != NULL) {
+    (void)FreeLibrary((HMODULE)library);
+  }
+}
+
+static void mbi_library_path(void *library, char *path, size_t size) {
+  path[0] = '\0';
+  (void)GetModuleFileNameA((HMODULE)library, path, (DWORD)size);
+}
+
+static void mbi_library_keep(void *library) {
+  HMODULE kept;
+  (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_PIN |
+      GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, (const char *)library, &kept);
+}
+
+#endif
+
+/* ==== >>core/os/windows_trust.c  Windows: who may write to a directory ==================== */
+#ifdef _WIN32
+#ifdef _MSC_VER
+#pragma comment(lib, "advapi32")
+#endif
+
+#define MBI_RIGHTS_REPLACE \
+  (DELETE | WRITE_DAC | WRITE_OWNER | FILE_DELETE_CHILD | FILE_WRITE_ATTRIBUTES | \
+   GENERIC_WRITE | GENERIC_ALL)
+#define MBI_RIGHTS_WRITE (MBI_RIGHTS_REPLACE | FILE_WRITE_DATA | FILE_APPEND_DATA)
+
+static int mbi_sid_trusted(PSID sid, PSID user) {
+  return EqualSid(sid, user) || IsWellKnownSid(sid, WinLocalSystemSid) ||
+      IsWellKnownSid(sid, WinBuiltinAdministratorsSid) ||
+      IsWellKnownSid(sid, WinCreatorOwnerRightsSid) ||
+      (GetSidIdentifierAuthority(sid)->Value[5] == 5 &&
+      *GetSidSubAuthority(sid, 0) == SECURITY_SERVICE_ID_BASE_RID);
+}
+
+static const char *mbi_access_fault(const char *path, int last) {
+  const DWORD rights = last ? MBI_RIGHTS_WRITE : MBI_RIGHTS_REPLACE;
+  union {
+    TOKEN_USER user;
+    char bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+  } own;
+  PSECURITY_DESCRIPTOR descriptor = NULL;
+  PSID owner = NULL;
+  PACL list = NULL;
+  HANDLE token = NULL;
+  DWORD length, i;
+  const char *fault = "cannot be examined";
+  if (OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token) &&
+      GetTokenInformation(token, TokenUser, &own, sizeof own, &length) &&
+      GetNamedSecurityInfoA((char *)path, SE_FILE_OBJECT,
+      OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION, &owner,
+      NULL, &list, NULL, &descriptor) == ERROR_SUCCESS) {
+    fault = owner == NULL || !mbi_sid_trusted(owner, own.user.User.Sid)
+        ? "belongs to another user" : list == NULL ? "is writable by others" : NULL;
+    for (i = 0; fault == NULL && i < list->AceCount; i++) {
+      ACCESS_ALLOWED_ACE *entry = NULL;
+      if (!GetAce(list, i, (void **)&entry) ||
+          (entry->Header.AceType != ACCESS_DENIED_ACE_TYPE &&
+          (entry->Header.AceFlags & INHERIT_ONLY_ACE) == 0 && (entry->Mask & rights) != 0 &&
+          !mbi_sid_trusted((PSID)&entry->SidStart, own.user.User.Sid))) {
+        fault = "is writable by others";
+      }
+    }
+  }
+  if (token != NULL) {
+    (void)CloseHandle(token);
+  }
+  (void)LocalFree(descriptor);
+  return fault;
+}
+
+static int mbi_path_final(const char *path, char *final, size_t size) {
+  char buffer[MBI_PATH_SIZE];
+  const HANDLE file =
+      CreateFileA(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+      OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+  DWORD length;
+  int error;
+  if (file == INVALID_HANDLE_VALUE) {
+    return mbi_windows_error();
+  }
+  length = GetFileType(file) == FILE_TYPE_DISK
+      ? GetFinalPathNameByHandleA(file, buffer, sizeof buffer, 0) : 0;
+  error = length == 0 ? ENOTSUP : length >= sizeof buffer ? ENAMETOOLONG : 0;
+  (void)CloseHandle(file);
+  if (error == 0) {
+    const int network = strncmp(buffer, "\\\\?\\UNC", 7) == 0;
+    const char *rest = buffer + (network ? 7 : strncmp(buffer, "\\\\?\\", 4) == 0 ? 4 : 0);
+    error = (size_t)snprintf(final, size, "%s%s", network ? "\\" : "", rest) >= size
+        ? ENAMETOOLONG : 0;
+  }
+  return error;
+}
+
+static const char *mbi_directory_distrust(char *path, int create, int *error) {
+  const char *fault = NULL;
+  char final[MBI_PATH_SIZE];
+  size_t end;
+  int more;
+  *error = mbi_path_is_absolute(path) ? 0 : EINVAL;
+  for (end = 3, more = create && *error == 0; more; end++) {
+    const char old = path[end];
+    more = old != '\0';
+    if (old == '\0' || old == '\\' || old == '/') {
+      path[end] = '\0';
+      (void)CreateDirectoryA(path, NULL);
+      path[end] = old;
+    }
+  }
+  if (*error == 0) {
+    *error = mbi_path_final(path, final, sizeof final);
+  }
+  if (*error != 0) {
+    return "cannot be created or examined";
+  }
+  (void)strcpy(path, final);
+  if (!mbi_path_is_absolute(path)) {
+    return "is not on a drive";
+  }
+  if ((GetFileAttributesA(path) & FILE_ATTRIBUTE_DIRECTORY) == 0) {
+    return "is not a directory";
+  }
+  for (end = 3, more = 1; fault == NULL && more; end++) {
+    const char old = path[end];
+    more = old != '\0';
+    if (end == 3 || old == '\0' || old == '\\') {
+      path[end] = '\0';
+      fault = mbi_access_fault(path, !more);
+      path[end] = fault == NULL ? old : '\0';
+    }
+  }
+  return fault;
+}
+
+static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
+  return (size_t)snprintf(resolved, size, "%s", path) >= size ? ENAMETOOLONG : 0;
+}
+
+#endif
+
+/* ==== >>core/os/windows_files.c  Windows: files and directories =========================== */
+#ifdef _WIN32
+#define MBI_FILE_MOST ((size_t)1 << 30)
+#define MBI_NOT_REGULAR \
+  (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DEVICE)
+
+static const char *mbi_user_cache(char *path, size_t size) {
+  const char *base = mbi_environment("LOCALAPPDATA");
+  if (base == NULL) {
+    return "neither MERBIT_CACHE_DIR nor LOCALAPPDATA is set";
+  }
+  return (size_t)snprintf(path, size, "%s\\merbit\\cache", base) >= size
+      ? "the directory's path is too long" : NULL;
+}
+
+static int mbi_file_open(const char *path, int *file, int64_t *size) {
+  const DWORD attributes = GetFileAttributesA(path);
+  struct _stat64 facts;
+  *size = 0;
+  if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0) {
+    return EISDIR;
+  }
+  *file = _open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT);
+  if (*file < 0) {
+    return errno;
+  }
+  if (_fstat64(*file, &facts) == 0 && (facts.st_mode & _S_IFMT) == _S_IFREG) {
+    *size = facts.st_size;
+  }
+  return 0;
+}
+
+static int mbi_private_open(const char *path, int *file, int64_t *size) {
+  const DWORD shared = FILE_SHARE_READ | FILE_SHARE_DELETE;
+  BY_HANDLE_FILE_INFORMATION facts;
+  HANDLE handle = CreateFileA(path, GENERIC_READ | FILE_WRITE_ATTRIBUTES, shared, NULL,
+      OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+  if (handle == INVALID_HANDLE_VALUE) {
+    handle = CreateFileA(path, GENERIC_READ, shared, NULL, OPEN_EXISTING,
+        FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+  }
+  if (handle == INVALID_HANDLE_VALUE) {
+    return mbi_windows_error();
+  }
+  if (!GetFileInformationByHandle(handle, &facts) ||
+      (facts.dwFileAttributes & MBI_NOT_REGULAR) != 0 || mbi_access_fault(path, 1) != NULL) {
+    (void)CloseHandle(handle);
+    return EINVAL;
+  }
+  *size = (int64_t)((uint64_t)facts.nFileSizeHigh << 32 | facts.nFileSizeLow);
+  *file = _open_osfhandle((intptr_t)handle, _O_RDONLY | _O_BINARY);
+  if (*file < 0) {
+    (void)CloseHandle(handle);
+    return EMFILE;
+  }
+  return 0;
+}
+
+static int64_t mbi_file_read(void *user, void *data, size_t size) {
+  return _read(*(const int *)user, data,
+      (unsigned)(size < MBI_FILE_MOST ? size : MBI_FILE_MOST));
+}
+
+static void mbi_file_touch(int file) {
+  FILETIME now;
+  GetSystemTimeAsFileTime(&now);
+  (void)SetFileTime((HANDLE)_get_osfhandle(file), NULL, NULL, &now);
+}
+
+static void mbi_file_close(int file) {
+  (void)_close(file);
+}
+
+static int mbi_file_create(const char *path, int private_file, int *file) {
+  (void)private_file;
+  *file = _open(path, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT,
+      _S_IREAD | _S_IWRITE);
+  return *file < 0 ? errno : 0;
+}
+
+static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    const size_t left = size - done;
+    const int put = _write(file, (const char *)data + done,
+        (unsigned)(left < MBI_FILE_MOST ? left : MBI_FILE_MOST));
+    if (put <= 0) {
+      return put == 0 ? EIO : errno;
+    }
+    done += (size_t)put;
+  }
+  *length += size;
+  return 0;
+}
+
+static int mbi_file_end(int file, const char *path, const char *target, int error) {
+  if (error == 0 && _commit(file) != 0) {
+    error = errno;
+  }
+  if (_close(file) != 0 && error == 0) {
+    error = errno;
+  }
+  if (error == 0 && !MoveFileExA(path, target, MOVEFILE_REPLACE_EXISTING)) {
+    error = mbi_windows_error();
+  }
+  if (error != 0) {
+    (void)_unlink(path);
+  }
+  return error;
+}
+
+static int mbi_file_remove(const char *path) {
+  return _unlink(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+static int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
+  DWORD attributes;
+  int error = mbi_path_final(path, target, size);
+  *mode = -1;
+  if (error == ENOENT && path[0] != '\0') {
+    error = (size_t)snprintf(target, size, "%s", path) >= size ? ENAMETOOLONG : 0;
+  } else if (error == 0) {
+    attributes = GetFileAttributesA(target);
+    error = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0  ? EISDIR
+        : (attributes & FILE_ATTRIBUTE_READONLY) != 0 ? EACCES : 0;
+  }
+  while (error == 0 && (target = strchr(target, '\\')) != NULL) {
+    *target = '/';
+  }
+  return error;
+}
+
+static void mbi_file_permit(int file, int mode) {
+  (void)file, (void)mode;
+}
+
+static int mbi_directory_open(mbi_directory *directory, const char *path) {
+  char pattern[MBI_PATH_SIZE + 2];
+  (void)snprintf(directory->path, sizeof directory->path, "%s", path);
+  (void)snprintf(pattern, sizeof pattern, "%s/*", directory->path);
+  directory->find = FindFirstFileA(pattern, &directory->next);
+  directory->more = directory->find != INVALID_HANDLE_VALUE;
+  return directory->more ? 0 : mbi_windows_error();
+}
+
+static int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
+  while (directory->more) {
+    const WIN32_FIND_DATAA next = directory->next;
+    directory->more = FindNextFileA(directory->find, &directory->next);
+    if ((next.dwFileAttributes & MBI_NOT_REGULAR) == 0 &&
+        strlen(next.cFileName) < sizeof entry->name) {
+      (void)strcpy(entry->name, next.cFileName);
+      entry->bytes = (int64_t)((uint64_t)next.nFileSizeHigh << 32 | next.nFileSizeLow);
+      entry->written = mbi_time_of(next.ftLastWriteTime);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static int mbi_directory_remove(mbi_directory *directory, const char *name) {
+  char path[MBI_PATH_SIZE + sizeof(((mbi_entry *)0)->name)];
+  (void)snprintf(path, sizeof path, "%s/%s", directory->path, name);
+  return mbi_file_remove(path);
+}
+
+static void mbi_directory_close(mbi_directory *directory) {
+  (void)FindClose(directory->find);
+}
+
+static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+  const size_t length = strlen(text);
+  if (length >= size) {
+    return size;
+  }
+  memcpy(pattern, text, length + 1);
+  return length;
+}
+
+static int mbi_files_matching(const char *pattern,
+    int (*take)(void *user, const char *path), void *user) {
+  return GetFileAttributesA(pattern) != INVALID_FILE_ATTRIBUTES ? take(user, pattern) : 0;
+}
+
+#endif
 
 /* ==== >>core/status.c  status table, last error, log ====================================== */
 static const struct {
@@ -1890,7 +3103,7 @@ static mbi_failure *mbi_failure_find(merbit_context *context) {
   int i;
   for (i = 0; i < MBI_FAILURES; i++) {
     mbi_failure *failure = &context->failures[i];
-    if (failure->number > 0 && pthread_equal(failure->thread, pthread_self())) {
+    if (failure->number > 0 && mbi_thread_equal(failure->thread, mbi_thread_self())) {
       return failure;
     }
   }
@@ -1910,7 +3123,7 @@ static void mbi_failure_keep(merbit_context *context, const merbit_error *error)
       }
     }
   }
-  failure->thread = pthread_self();
+  failure->thread = mbi_thread_self();
   failure->number = ++context->failed;
   failure->error = *error;
   mbi_mutex_unlock(&context->lock);
@@ -2009,87 +3222,7 @@ static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
   return MERBIT_OK;
 }
 
-/* ==== >>core/numa.c  memory nodes: processors, threads, pages ============================= */
-#define MBI_NODE_ROOT "/sys/devices/system/node"
-#define MBI_MOVED_AT_ONCE 1024
-#define MBI_MPOL_MF_MOVE 2
-
-static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
-  char path[512];
-  FILE *file;
-  size_t length = 0;
-  (void)snprintf(path, sizeof path, "%s/%s", root, name);
-  file = fopen(path, "re");
-  if (file != NULL) {
-    length = fread(text, 1, size - 1, file);
-    (void)fclose(file);
-  }
-  text[length] = '\0';
-}
-
-static int mbi_list_next(const char **text, long *first, long *last) {
-  char *end;
-  *first = *last = strtol(*text, &end, 10);
-  if (end == *text || *first < 0) {
-    return 0;
-  }
-  if (*end == '-') {
-    *text = end + 1;
-    *last = strtol(*text, &end, 10);
-    if (end == *text) {
-      return 0;
-    }
-  }
-  *text = *end == ',' ? end + 1 : end;
-  return *last >= *first;
-}
-
-static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
-  if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
-    numa->cpu[numa->count] = (int16_t)cpu;
-    numa->node[numa->count] = (int16_t)node;
-    numa->count++;
-  }
-}
-
-static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
-  char nodes[1024], cpus[4096], name[64];
-  const char *node_list = nodes;
-  long node, last_node, cpu, last_cpu;
-  memset(numa, 0, sizeof *numa);
-  mbi_text_of_file(root, "online", nodes, sizeof nodes);
-  while (mbi_list_next(&node_list, &node, &last_node)) {
-    for (; node <= last_node; node++) {
-      const char *cpu_list = cpus;
-      const int before = numa->count;
-      (void)snprintf(name, sizeof name, "node%ld/cpulist", node);
-      mbi_text_of_file(root, name, cpus, sizeof cpus);
-      while (mbi_list_next(&cpu_list, &cpu, &last_cpu)) {
-        for (; cpu <= last_cpu && cpu < CPU_SETSIZE; cpu++) {
-          if (CPU_ISSET((size_t)cpu, allowed)) {
-            mbi_numa_add(numa, cpu, node);
-          }
-        }
-      }
-      numa->nodes += numa->count > before;
-    }
-  }
-  for (cpu = 0; numa->nodes == 0 && cpu < CPU_SETSIZE; cpu++) {
-    if (CPU_ISSET((size_t)cpu, allowed)) {
-      mbi_numa_add(numa, cpu, 0);
-    }
-  }
-  numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
-}
-
-static void mbi_numa_here(mbi_numa *numa) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-    CPU_ZERO(&allowed);
-  }
-  mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
-}
-
+/* ==== >>core/numa.c  which thread runs where ============================================== */
 static int mbi_first_task(int tasks, int threads, int thread) {
   return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
@@ -2107,57 +3240,24 @@ static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
 }
 
 static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
-  cpu_set_t own;
   if (numa->count > 0) {
-    CPU_ZERO(&own);
-    CPU_SET((size_t)numa->cpu[mbi_numa_slot(numa, threads, thread)], &own);
-    (void)sched_setaffinity(0, sizeof own, &own);
+    mbi_processor_bind(numa->cpu[mbi_numa_slot(numa, threads, thread)]);
   }
-}
-
-static void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
-    uintptr_t *first, uintptr_t *end) {
-  *first = (array + page - 1) / page * page;
-  *end = (array + bytes) / page * page;
-}
-
-static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
-  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  uintptr_t at, end;
-  void *pages[MBI_MOVED_AT_ONCE];
-  int nodes[MBI_MOVED_AT_ONCE], where[MBI_MOVED_AT_ONCE];
-  int64_t elsewhere = 0;
-  mbi_numa_pages((uintptr_t)array, bytes, page, &at, &end);
-  while (at < end) {
-    unsigned long count = 0, i;
-    for (; count < MBI_MOVED_AT_ONCE && at < end; count++, at += page) {
-      pages[count] = (void *)at;
-      nodes[count] = node;
-      where[count] = -1;
-    }
-    if (syscall(SYS_move_pages, 0, count, pages, nodes, where, MBI_MPOL_MF_MOVE) < 0) {
-      return -1;
-    }
-    for (i = 0; i < count; i++) {
-      elsewhere += where[i] != node;
-    }
-  }
-  return elsewhere;
 }
 
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
 static int mbi_context_forked(const merbit_context *context) {
-  return context->process != getpid();
+  return context->process != mbi_process_id();
 }
 
 #ifdef _OPENMP
 
 static void mbi_context_locks_create(merbit_context *context) {
-  (void)pthread_mutex_init(&context->lock, NULL);
+  mbi_mutex_create(&context->lock);
 }
 
 static void mbi_context_locks_destroy(merbit_context *context) {
-  (void)pthread_mutex_destroy(&context->lock);
+  mbi_mutex_destroy(&context->lock);
 }
 
 static void mbi_pool_destroy(merbit_context *context) {
@@ -2197,28 +3297,28 @@ static void mbi_threads_bind(merbit_context *context) {
 #else
 
 static void mbi_context_locks_create(merbit_context *context) {
-  (void)pthread_mutex_init(&context->lock, NULL);
-  (void)pthread_mutex_init(&context->pool.caller, NULL);
-  (void)pthread_mutex_init(&context->pool.lock, NULL);
-  (void)pthread_cond_init(&context->pool.wake, NULL);
-  (void)pthread_cond_init(&context->pool.idle, NULL);
+  mbi_mutex_create(&context->lock);
+  mbi_mutex_create(&context->pool.caller);
+  mbi_mutex_create(&context->pool.lock);
+  mbi_condition_create(&context->pool.wake);
+  mbi_condition_create(&context->pool.idle);
 }
 
 static void mbi_context_locks_destroy(merbit_context *context) {
   if (!mbi_context_forked(context)) {
-    (void)pthread_cond_destroy(&context->pool.idle);
-    (void)pthread_cond_destroy(&context->pool.wake);
-    (void)pthread_mutex_destroy(&context->pool.lock);
-    (void)pthread_mutex_destroy(&context->pool.caller);
+    mbi_condition_destroy(&context->pool.idle);
+    mbi_condition_destroy(&context->pool.wake);
+    mbi_mutex_destroy(&context->pool.lock);
+    mbi_mutex_destroy(&context->pool.caller);
   }
-  (void)pthread_mutex_destroy(&context->lock);
+  mbi_mutex_destroy(&context->lock);
 }
 
 #define MBI_SPINS 4000
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);
-  return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
+  return (MBI_ATOMIC_OR64(&pool->claims[index >> 6], bit) & bit) == 0;
 }
 
 static void mbi_pool_drain_near(mbi_pool *pool, int number) {
@@ -2239,16 +3339,16 @@ static void mbi_pool_drain(mbi_pool *pool, int number) {
     mbi_pool_drain_near(pool, number);
     return;
   }
-  index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+  index = MBI_ATOMIC_ADD(&pool->next, 1);
   while (index < pool->tasks) {
     pool->task(pool->argument, index);
-    index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+    index = MBI_ATOMIC_ADD(&pool->next, 1);
   }
 }
 
-static void *mbi_pool_worker(void *argument) {
+MBI_THREAD_RUN mbi_pool_worker(void *argument) {
   mbi_pool *pool = (mbi_pool *)argument;
-  const int number = __atomic_add_fetch(&pool->named, 1, __ATOMIC_RELAXED);
+  const int number = MBI_ATOMIC_ADD(&pool->named, 1) + 1;
   unsigned seen = 0;
   if (pool->bound != NULL) {
     mbi_numa_bind(pool->bound, pool->threads, number);
@@ -2256,19 +3356,19 @@ static void *mbi_pool_worker(void *argument) {
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
-      if (__atomic_load_n(&pool->generation, __ATOMIC_ACQUIRE) != seen ||
-          __atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) {
+      if ((unsigned)MBI_ATOMIC_LOAD(&pool->generation) != seen ||
+          MBI_ATOMIC_LOAD(&pool->stop)) {
         break;
       }
       mbi_pause();
     }
     mbi_mutex_lock(&pool->lock);
     while (!pool->stop && pool->generation == seen) {
-      (void)pthread_cond_wait(&pool->wake, &pool->lock);
+      mbi_condition_wait(&pool->wake, &pool->lock);
     }
     if (pool->stop) {
       mbi_mutex_unlock(&pool->lock);
-      return NULL;
+      return 0;
     }
     seen = pool->generation;
     if (pool->open) {
@@ -2277,7 +3377,7 @@ static void *mbi_pool_worker(void *argument) {
       mbi_pool_drain(pool, number);
       mbi_mutex_lock(&pool->lock);
       if (--pool->active == 0) {
-        (void)pthread_cond_signal(&pool->idle);
+        mbi_condition_wake(&pool->idle);
       }
     }
     mbi_mutex_unlock(&pool->lock);
@@ -2288,9 +3388,9 @@ static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
   pool->workers =
-      (pthread_t *)mbi_allocate(context, (size_t)context->threads * sizeof(pthread_t));
+      (mbi_thread *)mbi_allocate(context, (size_t)context->threads * sizeof(mbi_thread));
   while (pool->workers != NULL && pool->count < context->threads - 1 &&
-      pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
+      mbi_thread_start(&pool->workers[pool->count], mbi_pool_worker, pool)) {
     pool->count++;
   }
 }
@@ -2309,11 +3409,11 @@ static void mbi_pool_destroy(merbit_context *context) {
     return;
   }
   mbi_mutex_lock(&pool->lock);
-  __atomic_store_n(&pool->stop, 1, __ATOMIC_RELAXED);
-  (void)pthread_cond_broadcast(&pool->wake);
+  MBI_ATOMIC_STORE(&pool->stop, 1);
+  mbi_condition_wake(&pool->wake);
   mbi_mutex_unlock(&pool->lock);
   for (i = 0; i < pool->count; i++) {
-    (void)pthread_join(pool->workers[i], NULL);
+    mbi_thread_join(pool->workers[i]);
   }
   mbi_release(context, pool->workers);
 }
@@ -2322,7 +3422,7 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
   mbi_pool *pool = &context->pool;
   int index;
   if (tasks > 1 && context->threads > 1 && !mbi_context_forked(context) &&
-      pthread_mutex_trylock(&pool->caller) == 0) {
+      mbi_mutex_try(&pool->caller)) {
     if (!pool->started) {
       mbi_pool_start(context);
     }
@@ -2335,14 +3435,14 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
       memset(pool->claims, 0, (size_t)(tasks + 63) / 64 * sizeof *pool->claims);
     }
     pool->open = 1;
-    __atomic_store_n(&pool->generation, pool->generation + 1, __ATOMIC_RELEASE);
-    (void)pthread_cond_broadcast(&pool->wake);
+    MBI_ATOMIC_STORE(&pool->generation, pool->generation + 1);
+    mbi_condition_wake(&pool->wake);
     mbi_mutex_unlock(&pool->lock);
     mbi_pool_drain(pool, 0);
     mbi_mutex_lock(&pool->lock);
     pool->open = 0;
     while (pool->active > 0) {
-      (void)pthread_cond_wait(&pool->idle, &pool->lock);
+      mbi_condition_wait(&pool->idle, &pool->lock);
     }
     mbi_mutex_unlock(&pool->lock);
     mbi_mutex_unlock(&pool->caller);
@@ -2382,171 +3482,50 @@ static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
   (void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
-/* ==== >>core/files.c  directories and files =============================================== */
+/* ==== >>core/files.c  private files ======================================================= */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
-
-static const char *mbi_directory_fault(const struct stat *facts, int last) {
-  if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
-    return "is not a directory";
-  }
-  if (facts->st_uid != geteuid() && (last || facts->st_uid != 0)) {
-    return "belongs to another user";
-  }
-  if (S_ISDIR(facts->st_mode) && (facts->st_mode & 022) != 0 &&
-      (last || (facts->st_mode & S_ISVTX) == 0)) {
-    return "is writable by others";
-  }
-  return NULL;
-}
-
-static int mbi_link_replace(char *path, size_t size, size_t end) {
-  char target[PATH_MAX], rest[PATH_MAX];
-  ssize_t length;
-  (void)snprintf(rest, sizeof rest, "%s", path + end);
-  path[end] = '\0';
-  length = readlink(path, target, sizeof target);
-  if (length < 0 || (size_t)length >= sizeof target) {
-    return length < 0 ? errno : ENAMETOOLONG;
-  }
-  target[length] = '\0';
-  while (target[0] != '/' && end > 0 && path[end - 1] != '/') {
-    end--;
-  }
-  end = target[0] == '/' ? 0 : end;
-  length = snprintf(path + end, size - end, "%s%s", target, rest);
-  return (size_t)length >= size - end ? ENAMETOOLONG : 0;
-}
-
-static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
-  char part[MBI_PATH_SIZE];
-  memcpy(part, path, end);
-  part[end] = '\0';
-  if (lstat(part, facts) == 0) {
-    return 0;
-  }
-  if (errno != ENOENT || !create) {
-    return errno;
-  }
-  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) {
-    return errno;
-  }
-  return lstat(part, facts) == 0 ? 0 : errno;
-}
-
-static const char *mbi_directory_distrust(char *path, int create, int *error) {
-  const char *fault = NULL;
-  size_t end = 1;
-  int links = 0, last = 0;
-  *error = path[0] == '/' ? 0 : EINVAL;
-  while (*error == 0 && fault == NULL && !last) {
-    struct stat facts;
-    *error = mbi_directory_inspect(path, end, create, &facts);
-    if (*error != 0) {
-      break;
-    }
-    last = path[end] == '\0' && S_ISDIR(facts.st_mode);
-    fault = mbi_directory_fault(&facts, last);
-    if (fault == NULL && S_ISLNK(facts.st_mode)) {
-      *error = ++links > MBI_MAX_LINKS ? ELOOP : mbi_link_replace(path, MBI_PATH_SIZE, end);
-      end = *error == 0 ? 1 : end;
-    } else if (fault == NULL && !last) {
-      end += path[end] == '/';
-      end += strcspn(path + end, "/");
-    }
-  }
-  if (*error != 0 || fault != NULL) {
-    path[end] = '\0';
-  }
-  return *error != 0 ? "cannot be created or examined" : fault;
-}
-
-static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
-  char here[MBI_PATH_SIZE];
-  here[0] = '\0';
-  if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
-    (void)snprintf(absolute, size, "%s", path);
-    return errno;
-  }
-  (void)strcat(here, here[0] != '\0' ? "/" : "");
-  return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
-}
-
-static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
-  char buffer[PATH_MAX];
-  if (realpath(path, buffer) == NULL) {
-    return errno;
-  }
-  if (strlen(buffer) >= size) {
-    return ENAMETOOLONG;
-  }
-  memcpy(resolved, buffer, strlen(buffer) + 1);
-  return 0;
-}
 
 static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
     void **data, size_t *size) {
-  const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  struct stat facts;
+  int64_t bytes = 0;
   size_t done = 0;
-  int error = 0;
+  int file = -1, error;
   *data = NULL;
   *size = 0;
-  if (file < 0) {
-    return errno;
+  error = mbi_private_open(path, &file, &bytes);
+  if (error != 0) {
+    return error;
   }
-  if (fstat(file, &facts) != 0) {
-    error = errno;
-  } else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() ||
-      (facts.st_mode & 022) != 0 || facts.st_size < 0 || (uint64_t)facts.st_size > limit) {
+  if (bytes < 0 || (uint64_t)bytes > limit) {
     error = EINVAL;
-  } else if ((*data = mbi_allocate(context, (size_t)facts.st_size)) == NULL) {
+  } else if ((*data = mbi_allocate(context, (size_t)bytes)) == NULL) {
     error = ENOMEM;
   }
-  while (error == 0 && done < (size_t)facts.st_size) {
-    const ssize_t got = read(file, (char *)*data + done, (size_t)facts.st_size - done);
+  while (error == 0 && done < (size_t)bytes) {
+    const int64_t got = mbi_file_read(&file, (char *)*data + done, (size_t)bytes - done);
     if (got > 0) {
       done += (size_t)got;
-    } else if (got == 0 || errno != EINTR) {
+    } else {
       error = got == 0 ? EINVAL : errno;
     }
   }
   if (error == 0) {
-    (void)futimens(file, NULL);
+    mbi_file_touch(file);
     *size = done;
   } else {
     mbi_release(context, *data);
     *data = NULL;
   }
-  (void)close(file);
+  mbi_file_close(file);
   return error;
-}
-
-static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
-  struct rlimit limit;
-  size_t done = 0;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      *length + size > (uint64_t)limit.rlim_cur) {
-    return EFBIG;
-  }
-  while (done < size) {
-    const ssize_t put = write(file, (const char *)data + done, size - done);
-    if (put > 0) {
-      done += (size_t)put;
-    } else if (put == 0 || errno != EINTR) {
-      return put == 0 ? EIO : errno;
-    }
-  }
-  *length += size;
-  return 0;
 }
 
 static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
   int attempt, error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
-    struct timespec now;
+    const int64_t now = mbi_now();
+    const mbi_process process = mbi_process_id();
     mbi_hash hash = mbi_hash_start();
-    const pid_t process = getpid();
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     hash = mbi_hash_add(hash, &now, sizeof now);
     hash = mbi_hash_add(hash, &process, sizeof process);
     hash = mbi_hash_add(hash, &path, sizeof path);
@@ -2555,8 +3534,7 @@ static int mbi_temporary_create(const char *directory, char *path, size_t size, 
         hash.high ^ hash.low) >= size) {
       return ENAMETOOLONG;
     }
-    *file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    error = *file < 0 ? errno : 0;
+    error = mbi_file_create(path, 1, file);
   }
   return error;
 }
@@ -2573,56 +3551,28 @@ static int mbi_private_write(const char *directory, const char *name,
   if (error != 0) {
     return error;
   }
-  if (fchmod(file, 0600) != 0) {
-    error = errno;
-  }
   for (i = 0; i < count && error == 0; i++) {
     error = mbi_file_append(file, &length, pieces[i].data, pieces[i].size);
   }
-  if (error == 0 && fsync(file) != 0) {
-    error = errno;
-  }
-  if (close(file) != 0 && error == 0) {
-    error = errno;
-  }
-  if (error == 0 && rename(temporary, path) != 0) {
-    error = errno;
-  }
-  if (error != 0) {
-    (void)unlink(temporary);
-  }
-  return error;
+  return mbi_file_end(file, temporary, path, error);
 }
 
-static int mbi_file_remove(const char *path) {
-  return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
-}
-
-typedef struct mbi_aged {
-  struct timespec used;
-  int64_t bytes;
-  char name[64];
-} mbi_aged;
-
-static int mbi_aged_compare(const void *left, const void *right) {
-  const mbi_aged *a = (const mbi_aged *)left, *b = (const mbi_aged *)right;
-  if (a->used.tv_sec != b->used.tv_sec) {
-    return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
-  }
-  if (a->used.tv_nsec != b->used.tv_nsec) {
-    return a->used.tv_nsec < b->used.tv_nsec ? -1 : 1;
+static int mbi_entry_compare(const void *left, const void *right) {
+  const mbi_entry *a = (const mbi_entry *)left, *b = (const mbi_entry *)right;
+  if (a->written != b->written) {
+    return a->written < b->written ? -1 : 1;
   }
   return strcmp(a->name, b->name);
 }
 
-static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
+static int mbi_entries_grow(merbit_context *context, mbi_entry **files, size_t count,
     size_t *capacity) {
   const size_t more = *capacity > 0 ? 2 * *capacity : 256;
-  mbi_aged *grown;
+  mbi_entry *grown;
   if (count < *capacity) {
     return 0;
   }
-  grown = (mbi_aged *)mbi_allocate(context, more * sizeof *grown);
+  grown = (mbi_entry *)mbi_allocate(context, more * sizeof *grown);
   if (grown == NULL) {
     return ENOMEM;
   }
@@ -2635,39 +3585,27 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
-    mbi_aged **files, size_t *count) {
-  const struct dirent *entry;
+static int mbi_directory_list(merbit_context *context, mbi_directory *directory,
+    const char *suffix, mbi_entry **files, size_t *count) {
+  const int64_t now = mbi_now(), span = MBI_TEMPORARY_SECONDS * INT64_C(1000000000);
+  const size_t tail = strlen(suffix);
   size_t capacity = 0;
+  mbi_entry entry;
   int error = 0;
-  struct timespec now;
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  while (error == 0 && (entry = readdir(directory)) != NULL) {
-    const size_t length = strlen(entry->d_name), tail = strlen(suffix);
-    const int temporary = strncmp(entry->d_name, MBI_TEMPORARY, sizeof(MBI_TEMPORARY) - 1) == 0;
-    struct stat facts;
-    int future;
-    if ((!temporary &&
-        (length <= tail || strcmp(entry->d_name + length - tail, suffix) != 0)) ||
-        length >= sizeof(*files)->name ||
-        fstatat(dirfd(directory), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(facts.st_mode)) {
-      continue;
-    }
-    future = facts.st_mtim.tv_sec - now.tv_sec > MBI_TEMPORARY_SECONDS;
-    if (temporary) {
-      if (future || now.tv_sec - facts.st_mtim.tv_sec > MBI_TEMPORARY_SECONDS) {
-        (void)unlinkat(dirfd(directory), entry->d_name, 0);
+  while (error == 0 && mbi_directory_next(directory, &entry)) {
+    const size_t length = strlen(entry.name);
+    const int future = entry.written > now + span;
+    if (strncmp(entry.name, MBI_TEMPORARY, sizeof(MBI_TEMPORARY) - 1) == 0) {
+      if (future || entry.written < now - span) {
+        (void)mbi_directory_remove(directory, entry.name);
       }
-      continue;
-    }
-    error = mbi_aged_grow(context, files, *count, &capacity);
-    if (error == 0) {
-      mbi_aged *file = &(*files)[(*count)++];
-      file->used = facts.st_mtim;
-      file->used.tv_sec = future ? 0 : facts.st_mtim.tv_sec;
-      file->bytes = facts.st_size < MBI_COUNTED_BYTES ? facts.st_size : MBI_COUNTED_BYTES;
-      memcpy(file->name, entry->d_name, length + 1);
+    } else if (length > tail && strcmp(entry.name + length - tail, suffix) == 0) {
+      error = mbi_entries_grow(context, files, *count, &capacity);
+      if (error == 0) {
+        entry.written = future ? 0 : entry.written;
+        entry.bytes = entry.bytes < MBI_COUNTED_BYTES ? entry.bytes : MBI_COUNTED_BYTES;
+        (*files)[(*count)++] = entry;
+      }
     }
   }
   return error;
@@ -2675,187 +3613,99 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
 
 static int mbi_directory_trim(merbit_context *context, const char *path,
     const char *suffix, int64_t cap) {
-  mbi_aged *files = NULL;
+  mbi_directory directory;
+  mbi_entry *files = NULL;
   size_t count = 0, i;
   int64_t total = 0;
-  DIR *directory = opendir(path);
-  int error;
-  if (directory == NULL) {
-    return errno;
+  int error = mbi_directory_open(&directory, path);
+  if (error != 0) {
+    return error;
   }
-  error = mbi_directory_list(context, directory, suffix, &files, &count);
+  error = mbi_directory_list(context, &directory, suffix, &files, &count);
   for (i = 0; i < count; i++) {
     total += files[i].bytes;
   }
   if (total > cap) {
-    qsort(files, count, sizeof *files, mbi_aged_compare);
+    qsort(files, count, sizeof *files, mbi_entry_compare);
   }
   for (i = 0; i < count && total > cap; i++) {
-    if (unlinkat(dirfd(directory), files[i].name, 0) != 0 && errno != ENOENT) {
-      error = errno;
-    }
+    const int failed = mbi_directory_remove(&directory, files[i].name);
+    error = failed != 0 ? failed : error;
     total -= files[i].bytes;
   }
-  (void)closedir(directory);
+  mbi_directory_close(&directory);
   mbi_release(context, files);
   return error;
 }
 
-static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
-  size_t length = 0;
-  for (; *text != '\0'; text++) {
-    if (length + 2 >= size) {
-      return size;
-    }
-    if (strchr("*?[\\", *text) != NULL) {
-      pattern[length++] = '\\';
-    }
-    pattern[length++] = *text;
-  }
-  pattern[length] = '\0';
-  return length;
-}
-
-static int mbi_files_matching(const char *pattern,
-    int (*take)(void *user, const char *path), void *user) {
-  glob_t found;
-  int taken = 0;
-  size_t i;
-  if (glob(pattern, 0, NULL, &found) != 0) {
-    return 0;
-  }
-  for (i = 0; i < found.gl_pathc && taken == 0; i++) {
-    taken = take(user, found.gl_pathv[i]);
-  }
-  globfree(&found);
-  return taken;
-}
-
-static void mbi_library_path(void *library, char *path, size_t size) {
-  struct link_map *map = NULL;
-  const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
-  (void)snprintf(path, size, "%s", known ? map->l_name : "");
-}
-
-static void mbi_library_keep(void *library) {
-  char path[MBI_PATH_SIZE];
-  mbi_library_path(library, path, sizeof path);
-  if (path[0] != '\0') {
-    mbi_library_close(dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE));
-  }
-}
-
-/* ==== >>core/user_files.c  files that the user names ====================================== */
-static int mbi_file_open(const char *path, int *file, int64_t *size) {
-  struct stat facts;
-  int error = 0;
-  *size = 0;
-  *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (*file < 0) {
-    return errno;
-  }
-  if (fstat(*file, &facts) != 0) {
-    error = errno;
-  } else if (S_ISDIR(facts.st_mode)) {
-    error = EISDIR;
-  } else if (S_ISREG(facts.st_mode)) {
-    *size = (int64_t)facts.st_size;
-  }
-  if (error != 0) {
-    (void)close(*file);
-  }
-  return error;
-}
-
-static int64_t mbi_file_read(void *user, void *data, size_t size) {
-  const int file = *(const int *)user;
-  ssize_t got;
-  do {
-    got = read(file, data, size);
-  } while (got < 0 && errno == EINTR);
-  return (int64_t)got;
-}
-
-static void mbi_file_close(int file) {
-  (void)close(file);
-}
-
+/* ==== >>core/user_files.c  files that are replaced ======================================== */
 static int mbi_replacement_write(void *user, const void *data, size_t size) {
   mbi_replacement *r = (mbi_replacement *)user;
   errno = mbi_file_append(r->file, &r->length, data, size);
   return errno != 0 ? -1 : 0;
 }
 
-static int mbi_replacement_find(mbi_replacement *r, const char *path) {
-  int links, error = 0;
-  if (strlen(path) >= sizeof r->target) {
-    return ENAMETOOLONG;
-  }
-  memcpy(r->target, path, strlen(path) + 1);
-  for (links = 0; error == 0; links++) {
-    struct stat facts;
-    if (lstat(r->target, &facts) != 0) {
-      return errno;
-    }
-    if (!S_ISLNK(facts.st_mode)) {
-      return 0;
-    }
-    error = links < MBI_MAX_LINKS
-        ? mbi_link_replace(r->target, sizeof r->target, strlen(r->target)) : ELOOP;
-  }
-  return error;
-}
-
 static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
-  struct stat facts;
-  const int exists = stat(path, &facts) == 0;
-  int attempt, error;
-  if (exists && !S_ISREG(facts.st_mode)) {
-    return S_ISDIR(facts.st_mode) ? EISDIR : ENOTSUP;
-  }
-  error = mbi_replacement_find(r, path);
-  if (error != 0 && (error != ENOENT || exists || path[0] == '\0')) {
+  int attempt, mode = -1, error = mbi_file_target(path, r->target, sizeof r->target, &mode);
+  if (error != 0) {
     return error;
-  }
-  if (exists && faccessat(AT_FDCWD, r->target, W_OK, AT_EACCESS) != 0) {
-    return errno;
   }
   r->length = 0;
   error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     if ((size_t)snprintf(r->temporary, sizeof r->temporary, "%s.%lx-%lx-%p.tmp", r->target,
-        (unsigned long)getpid(), (unsigned long)now.tv_nsec,
+        (unsigned long)mbi_process_id(), (unsigned long)(mbi_now() % 1000000000),
         (void *)r) >= sizeof r->temporary) {
       return ENAMETOOLONG;
     }
-    r->file = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    error = r->file < 0 ? errno : 0;
+    error = mbi_file_create(r->temporary, 0, &r->file);
   }
-  if (error == 0 && exists) {
-    (void)fchmod(r->file, facts.st_mode & 0777);
+  if (error == 0 && mode >= 0) {
+    mbi_file_permit(r->file, mode);
   }
   return error;
 }
 
 static int mbi_replacement_end(mbi_replacement *r, int error) {
-  if (error == 0 && fsync(r->file) != 0) {
-    error = errno;
-  }
-  if (close(r->file) != 0 && error == 0) {
-    error = errno;
-  }
-  if (error == 0 && rename(r->temporary, r->target) != 0) {
-    error = errno;
-  }
-  if (error != 0) {
-    (void)unlink(r->temporary);
-  }
-  return error;
+  return mbi_file_end(r->file, r->temporary, r->target, error);
 }
 
 /* ==== >>jit/driver.c  the CUDA driver's function table ==================================== */
+/* ==== >>core/os/cuda.h ==================================================================== */
+#ifndef MBI_OS_CUDA_H
+#define MBI_OS_CUDA_H
+
+#ifdef _WIN32
+#define MBI_CUDA_DRIVER "nvcuda.dll"
+#define MBI_NVRTC_11 "nvrtc64_112_0.dll"
+#define MBI_NVRTC_MAJOR "nvrtc64_%d0_0.dll"
+#define MBI_NVRTC_ANY "nvrtc64.dll"
+#define MBI_NVRTC_PLACES \
+  {"CUDA_PATH", "/bin/x64"}, {"CUDA_PATH", "/bin"}, \
+      {"VIRTUAL_ENV", "/Lib/site-packages/nvidia/cu13/bin/x86_64"}, \
+      {"VIRTUAL_ENV", "/Lib/site-packages/nvidia/cuda_nvrtc/bin"},
+#else
+#define MBI_CUDA_DRIVER "libcuda.so.1"
+#define MBI_NVRTC_11 "libnvrtc.so.11.2"
+#define MBI_NVRTC_MAJOR "libnvrtc.so.%d"
+#define MBI_NVRTC_ANY "libnvrtc.so"
+#ifdef __aarch64__
+#define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
+#else
+#define MBI_CUDA_TARGET "/targets/x86_64-linux/lib"
+#endif
+#define MBI_NVRTC_PLACES \
+  {"CUDA_HOME", "/lib64"}, {"CUDA_HOME", MBI_CUDA_TARGET}, {"CUDA_PATH", "/lib64"}, \
+      {"CUDA_PATH", MBI_CUDA_TARGET}, {NULL, "/usr/local/cuda/lib64"}, \
+      {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"}, \
+      {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/local/lib/python3*/site-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"}, \
+      {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"},
+#endif
+
+#endif
 /* ==== >>jit/jit.h ========================================================================= */
 #ifndef MBI_JIT_H
 #define MBI_JIT_H
@@ -2914,11 +3764,6 @@ struct merbit_buffer {
 #define MBI_CUDA_DRIVER_OLDEST 11000
 #define MBI_CUDA_DRIVER_DEPENDENT 12030
 
-#if defined(__aarch64__)
-#define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
-#else
-#define MBI_CUDA_TARGET "/targets/x86_64-linux/lib"
-#endif
 typedef struct mbi_nvrtc_search {
   merbit_context *context;
   int tried;
@@ -3185,7 +4030,7 @@ static merbit_status mbi_driver_open(merbit_context *context) {
   mbi_driver *driver = &context->device.driver;
   const char *missing;
   mbi_curesult result;
-  driver->library = mbi_library_open("libcuda.so.1");
+  driver->library = mbi_library_open(MBI_CUDA_DRIVER);
   if (driver->library == NULL) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "there is no NVIDIA driver here (%s); install one, or use MERBIT_SIDE_CPU",
@@ -3213,15 +4058,7 @@ static merbit_status mbi_driver_open(merbit_context *context) {
 static const struct {
   const char *variable;
   const char *pattern;
-} mbi_nvrtc_places[] = {
-    {"CUDA_HOME", "/lib64"}, {"CUDA_HOME", MBI_CUDA_TARGET}, {"CUDA_PATH", "/lib64"},
-    {"CUDA_PATH", MBI_CUDA_TARGET}, {NULL, "/usr/local/cuda/lib64"},
-    {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"},
-    {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/local/lib/python3*/site-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"},
-    {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"}, };
+} mbi_nvrtc_places[] = {MBI_NVRTC_PLACES};
 
 static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
   mbi_library_close(nvrtc->library);
@@ -3367,7 +4204,7 @@ static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
     const char *prefix = variable != NULL ? mbi_environment(variable) : "";
     char pattern[MBI_PATH_SIZE];
     size_t length, left;
-    if (prefix == NULL || (variable != NULL && prefix[0] != '/')) {
+    if (prefix == NULL || (variable != NULL && !mbi_path_is_absolute(prefix))) {
       continue;
     }
     length = mbi_pattern_of(prefix, pattern, sizeof pattern);
@@ -3387,9 +4224,9 @@ static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
 static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
   char name[32];
   if (major == 11) {
-    return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
+    return mbi_nvrtc_try_name(search, MBI_NVRTC_11);
   }
-  (void)snprintf(name, sizeof name, "libnvrtc.so.%d", major);
+  (void)snprintf(name, sizeof name, MBI_NVRTC_MAJOR, major);
   return mbi_nvrtc_try_name(search, name);
 }
 
@@ -3407,7 +4244,7 @@ static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
       return 1;
     }
   }
-  return mbi_nvrtc_try_name(search, "libnvrtc.so");
+  return mbi_nvrtc_try_name(search, MBI_NVRTC_ANY);
 }
 
 static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
@@ -3505,8 +4342,8 @@ static void mbi_profile_estimate(int multiprocessors, const mbi_memory_facts *fa
   const double clock = 1e3 * mbi_profile_at_least(facts->clock, 1e5);
   const double memory_clock = 1e3 * mbi_profile_at_least(facts->memory_clock, 1e5);
   const double width = mbi_profile_at_least(facts->memory_width, 64) / 8;
-  const double near = multiprocessors * clock * MBI_PROFILE_GATHERS_PER_CLOCK;
-  double far;
+  const double cached = multiprocessors * clock * MBI_PROFILE_GATHERS_PER_CLOCK;
+  double uncached;
   int i;
   memset(profile, 0, sizeof *profile);
   profile->l2_bytes = mbi_profile_at_least(facts->l2_bytes, 65536);
@@ -3514,11 +4351,11 @@ static void mbi_profile_estimate(int multiprocessors, const mbi_memory_facts *fa
   profile->launch_seconds = MBI_PROFILE_LAUNCH_SECONDS;
   profile->l2_load_seconds = MBI_PROFILE_L2_CLOCKS / clock;
   profile->memory_load_seconds = profile->l2_load_seconds + MBI_PROFILE_MEMORY_SECONDS;
-  far = profile->copy_rate / MBI_PROFILE_GATHER_BYTES;
-  far = far < near ? far : near;
+  uncached = profile->copy_rate / MBI_PROFILE_GATHER_BYTES;
+  uncached = uncached < cached ? uncached : cached;
   for (i = 0; i < MERBIT_PROFILE_SIZES; i++) {
     profile->gather_bytes[i] = size[i] * profile->l2_bytes;
-    profile->gather_rate_f32[i] = 1 / (held[i] / near + (1 - held[i]) / far);
+    profile->gather_rate_f32[i] = 1 / (held[i] / cached + (1 - held[i]) / uncached);
     profile->gather_rate_f64[i] = profile->gather_rate_f32[i];
   }
 }
@@ -3577,8 +4414,7 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
     char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
-  const char *base;
-  const char *below = "/merbit";
+  const char *fault;
   if (explicit_path == NULL) {
     explicit_path = mbi_environment("MERBIT_CACHE_DIR");
   }
@@ -3586,19 +4422,14 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
     mbi_cache_off(context, "context_desc.cache_dir is empty");
     return NULL;
   }
-  base = explicit_path != NULL ? explicit_path : mbi_environment("XDG_CACHE_HOME");
-  if (explicit_path == NULL && (base == NULL || base[0] != '/')) {
-    base = mbi_environment("HOME");
-    below = "/.cache/merbit";
-    if (base == NULL || base[0] != '/') {
-      mbi_cache_off(context,
-          "neither MERBIT_CACHE_DIR nor an absolute XDG_CACHE_HOME or HOME is set");
-      return NULL;
-    }
+  if (explicit_path != NULL) {
+    fault = (size_t)snprintf(buffer, size, "%s", explicit_path) < size ? NULL
+        : "the directory's path is too long";
+  } else {
+    fault = mbi_user_cache(buffer, size);
   }
-  if ((size_t)snprintf(buffer, size, "%s%s", base, explicit_path != NULL ? "" : below) >=
-      size) {
-    mbi_cache_off(context, "the directory's path is too long");
+  if (fault != NULL) {
+    mbi_cache_off(context, fault);
     return NULL;
   }
   return buffer;
@@ -4062,17 +4893,15 @@ static int mbi_device_fatal(mbi_curesult result) {
 }
 
 static int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
-  int alive = 0;
   if (!mbi_device_fatal(result)) {
     return 0;
   }
-  (void)__atomic_compare_exchange_n(&context->device.lost, &alive, result, 0, __ATOMIC_RELAXED,
-      __ATOMIC_RELAXED);
+  MBI_ATOMIC_REPLACE_ZERO(&context->device.lost, result);
   return 1;
 }
 
 static mbi_curesult mbi_device_lost(const merbit_context *context) {
-  return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
+  return MBI_ATOMIC_LOAD(&context->device.lost);
 }
 
 static merbit_status mbi_device_alive(merbit_context *context) {
@@ -9725,11 +10554,11 @@ static merbit_status mbi_profile_launches(const mbi_profiler *p, int products,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_profile_loads(const mbi_profiler *p, int near, int round,
+static merbit_status mbi_profile_loads(const mbi_profiler *p, int cached, int round,
     double *seconds) {
   const double start = mbi_seconds();
-  MBI_TRY(mbi_profile_chase(p, near ? p->bytes / 256 : p->bytes, MBI_PROFILE_STEPS,
-      near ? 0 : round * MBI_PROFILE_STEPS));
+  MBI_TRY(mbi_profile_chase(p, cached ? p->bytes / 256 : p->bytes, MBI_PROFILE_STEPS,
+      cached ? 0 : round * MBI_PROFILE_STEPS));
   MBI_TRY(mbi_device_synchronize(p->context, NULL));
   *seconds = (mbi_seconds() - start - p->waiting) / MBI_PROFILE_STEPS;
   return MERBIT_OK;
@@ -10017,7 +10846,7 @@ MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
   memset(made, 0, sizeof *made);
   made->allocator = allocator;
   made->references = 1;
-  made->process = getpid();
+  made->process = mbi_process_id();
   mbi_context_locks_create(made);
   status = mbi_context_set_up(made, desc);
   if (status != MERBIT_OK) {
@@ -11694,10 +12523,10 @@ static void mbi_graph_count_task(void *argument, int task) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
         own++;
-        (void)__atomic_add_fetch(&graph->starts[other], 1, __ATOMIC_RELAXED);
+        (void)MBI_ATOMIC_ADD64(&graph->starts[other], 1);
       }
     }
-    (void)__atomic_add_fetch(&graph->starts[v], own, __ATOMIC_RELAXED);
+    (void)MBI_ATOMIC_ADD64(&graph->starts[v], own);
   }
 }
 
@@ -11712,10 +12541,8 @@ static void mbi_graph_scatter_task(void *argument, int task) {
     for (k = mbi_row_start(csr, v); k < end; k++) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
-        graph->columns[__atomic_sub_fetch(&graph->starts[v], 1, __ATOMIC_RELAXED)] =
-            (int32_t)other;
-        graph->columns[__atomic_sub_fetch(&graph->starts[other], 1, __ATOMIC_RELAXED)] =
-            (int32_t)v;
+        graph->columns[MBI_ATOMIC_ADD64(&graph->starts[v], -1) - 1] = (int32_t)other;
+        graph->columns[MBI_ATOMIC_ADD64(&graph->starts[other], -1) - 1] = (int32_t)v;
       }
     }
   }
@@ -13449,8 +14276,6 @@ typedef struct mbi_mm_entry {
   double imaginary;
 } mbi_mm_entry;
 
-__extension__ typedef unsigned __int128 mbi_u128;
-
 #endif
 
 #define MBI_FIVE_STEP 28
@@ -13495,16 +14320,17 @@ static void mbi_five_power(int64_t q, uint64_t five[2]) {
   const int64_t place = q - MBI_FIVE_BASE;
   const uint64_t *base = mbi_five_bases[place / MBI_FIVE_STEP];
   const uint64_t step = mbi_five_steps[place % MBI_FIVE_STEP];
-  const mbi_u128 low = (mbi_u128)base[2] * step;
-  const mbi_u128 middle = (mbi_u128)base[1] * step + (uint64_t)(low >> 64);
-  const mbi_u128 high = (mbi_u128)base[0] * step + (uint64_t)(middle >> 64);
-  const uint64_t top = (uint64_t)(high >> 64);
-  five[0] = (uint64_t)high;
-  five[1] = (uint64_t)middle;
+  uint64_t carry, high, top;
+  (void)mbi_multiply(base[2], step, &carry);
+  five[1] = mbi_multiply(base[1], step, &high) + carry;
+  high += five[1] < carry;
+  five[0] = mbi_multiply(base[0], step, &top) + high;
+  top += five[0] < high;
+  high = five[0];
   if (top != 0) {
-    const int zeros = __builtin_clzll(top);
+    const int zeros = mbi_leading_zeros(top);
     five[1] = zeros == 0 ? five[0] : five[0] << zeros | five[1] >> (64 - zeros);
-    five[0] = zeros == 0 ? top : top << zeros | (uint64_t)high >> (64 - zeros);
+    five[0] = zeros == 0 ? top : top << zeros | high >> (64 - zeros);
   }
   if (q < 0 && q >= -27) {
     five[1]++;
@@ -13535,7 +14361,7 @@ static uint64_t mbi_load8(const char *text) {
 static int mbi_eight_count(uint64_t bytes) {
   const uint64_t other =
       ((bytes + UINT64_C(0x0606060606060606)) | bytes) & UINT64_C(0xF0F0F0F0F0F0F0F0);
-  return other == 0 ? 8 : __builtin_ctzll(other) >> 3;
+  return other == 0 ? 8 : mbi_trailing_zeros(other) >> 3;
 }
 
 static uint64_t mbi_eight_value(uint64_t bytes) {
@@ -13624,24 +14450,21 @@ static const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
 
 static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *format) {
   const uint64_t infinity = (uint64_t)format->infinite << format->fraction_bits;
-  uint64_t five[2], high, low, fraction;
+  uint64_t five[2], high, low, more, fraction;
   int zeros, upper, shift, exponent;
-  mbi_u128 product;
   if (w == 0 || q < MBI_FIVE_FIRST) {
     return 0;
   }
   if (q > MBI_FIVE_LAST) {
     return infinity;
   }
-  zeros = __builtin_clzll(w);
+  zeros = mbi_leading_zeros(w);
   w <<= zeros;
   mbi_five_power(q, five);
-  product = (mbi_u128)w * five[0];
-  high = (uint64_t)(product >> 64);
-  low = (uint64_t)product;
+  low = mbi_multiply(w, five[0], &high);
   if ((high & (~UINT64_C(0) >> (format->fraction_bits + 3))) ==
       (~UINT64_C(0) >> (format->fraction_bits + 3))) {
-    const uint64_t more = (uint64_t)(((mbi_u128)w * five[1]) >> 64);
+    (void)mbi_multiply(w, five[1], &more);
     low += more;
     high += low < more;
   }
@@ -14484,6 +15307,13 @@ static const char *mbi_mm_quote_line(const char *p, char *quoted) {
   return mbi_mm_quote(p, end, quoted);
 }
 
+static const char *mbi_mm_last_newline(const char *text, size_t size) {
+  while (size > 0 && text[size - 1] != '\n') {
+    size--;
+  }
+  return size > 0 ? text + size - 1 : NULL;
+}
+
 static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
   if (in->path != NULL) {
     return mbi_fail(in->context, MERBIT_IO_ERROR,
@@ -14532,7 +15362,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
     return 0;
   }
   size = size - MBI_MM_PAD < MBI_MM_WINDOW ? size - MBI_MM_PAD : MBI_MM_WINDOW;
-  last = (const char *)memrchr(in->block, '\n', size);
+  last = mbi_mm_last_newline(in->block, size);
   if (last == NULL) {
     return 0;
   }
@@ -14563,7 +15393,7 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
 }
 
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
-  const char *last = (const char *)memrchr(in->buffer, '\n', used);
+  const char *last = mbi_mm_last_newline(in->buffer, used);
   in->next = in->buffer;
   in->end = last != NULL ? last + 1 : in->buffer;
   if (in->ended && used > 0 && in->buffer[used - 1] != '\n') {
@@ -16892,12 +17722,15 @@ static void mbi_reference_multiply(const merbit_view *csr, const void *values,
 }
 
 /* ==== >>spmv/cpu/row_sums.c  CPU: sums of long rows ======================================= */
+#ifdef __GNUC__
 typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
+#endif
 
 static double mbi_row_sum_general_f64(const int32_t *col, const double *value,
     const double *x, int64_t count) {
-  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   double sum = 0;
+#ifdef __GNUC__
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
@@ -16908,36 +17741,48 @@ static double mbi_row_sum_general_f64(const int32_t *col, const double *value,
     even += v[0] * x0;
     odd += v[1] * x1;
   }
+#endif
   for (; count > 0; count--, col++) {
     sum += *value++ * x[*col];
   }
+#ifdef __GNUC__
   even += odd;
-  return sum + (even[0] + even[1]);
+  sum += (even[0] + even[1]);
+#endif
+  return sum;
 }
 
 static double mbi_row_sum_equal_f64(const int32_t *col, double one,
     const double *x, int64_t count) {
-  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   double sum = 0;
+#ifdef __GNUC__
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
     even += one * x0;
     odd += one * x1;
   }
+#endif
   for (; count > 0; count--, col++) {
     sum += one * x[*col];
   }
+#ifdef __GNUC__
   even += odd;
-  return sum + (even[0] + even[1]);
+  sum += (even[0] + even[1]);
+#endif
+  return sum;
 }
 
+#ifdef __GNUC__
 typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
+#endif
 
 static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
     const float *x, int64_t count) {
-  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   float sum = 0;
+#ifdef __GNUC__
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
@@ -16948,28 +17793,37 @@ static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
     even += v[0] * x0;
     odd += v[1] * x1;
   }
+#endif
   for (; count > 0; count--, col++) {
     sum += *value++ * x[*col];
   }
+#ifdef __GNUC__
   even += odd;
-  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
+  sum += ((even[0] + even[1]) + (even[2] + even[3]));
+#endif
+  return sum;
 }
 
 static float mbi_row_sum_equal_f32(const int32_t *col, float one,
     const float *x, int64_t count) {
-  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   float sum = 0;
+#ifdef __GNUC__
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
     even += one * x0;
     odd += one * x1;
   }
+#endif
   for (; count > 0; count--, col++) {
     sum += one * x[*col];
   }
+#ifdef __GNUC__
   even += odd;
-  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
+  sum += ((even[0] + even[1]) + (even[2] + even[3]));
+#endif
+  return sum;
 }
 
 /* ==== >>spmv/cpu/path.c  CPU: equal parts of a matrix for the threads ===================== */
@@ -17085,8 +17939,6 @@ static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) 
 }
 
 /* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ============================== */
-#define MBI_SCALAR_LOOP __asm__ volatile("")
-
 #define MBI_EACH_5(SUFFIX_, C_) \
 static C_ mbi_merge_value_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, \
     int64_t begin, int64_t end) { \
@@ -18042,7 +18894,7 @@ MBI_NOINLINE static void mbi_sorted_general_##SUFFIX_(const mbi_sorted_call_##SU
         int64_t k = MBI_SORTED_BATCH / length; \
         until = k < stop - id ? id + k : stop; \
         for (k = 0; k < (until - id) * length; k++) { \
-          __builtin_prefetch(x + col[MBI_SORTED_AHEAD + k]); \
+          MBI_PREFETCH(x + col[MBI_SORTED_AHEAD + k]); \
         } \
       } \
       switch (length) { \
@@ -18165,7 +19017,7 @@ MBI_NOINLINE static void mbi_sorted_equal_##SUFFIX_(const mbi_sorted_call_##SUFF
         int64_t k = MBI_SORTED_BATCH / length; \
         until = k < stop - id ? id + k : stop; \
         for (k = 0; k < (until - id) * length; k++) { \
-          __builtin_prefetch(x + col[MBI_SORTED_AHEAD + k]); \
+          MBI_PREFETCH(x + col[MBI_SORTED_AHEAD + k]); \
         } \
       } \
       switch (length) { \

@@ -203,7 +203,7 @@ static int run(job *j, const char *graph_path, const char *names_path,
 
 /* Where examples/data/unpack.sh puts a file for this program. */
 static void beside(const char *program, const char *name, char *path, size_t size) {
-  const char *slash = strrchr(program, '/');
+  const char *slash = strrchr(program, strchr(program, '/') != NULL ? '/' : '\\');
   (void)snprintf(path, size, "%.*s%s", slash != NULL ? (int)(slash - program) + 1 : 0, program,
                  name);
 }

@@ -228,7 +228,7 @@ static void picture_json(FILE *file, const picture *p, const picture_curve *curv
 static int picture_write(const char *path, const picture *p, const picture_curve *curves,
                          int count) {
   const char *ending = strrchr(path, '.');
-  FILE *file = fopen(path, "w");
+  FILE *file = fopen(path, "wb");
   int failed;
   if (file == NULL) {
     return -1;

@@ -116,7 +116,7 @@ static merbit_status make_load(job *j, const merbit_view *view) {
   return status;
 }
 
-static void tell(const job *j, const merbit_solver_result *r, int64_t n) {
+static void report(const job *j, const merbit_solver_result *r, int64_t n) {
   double error = 0;
   int64_t i;
   for (i = 0; i < n; i++) {
@@ -206,7 +206,7 @@ static int run(job *j) {
   if (isatty(STDERR_FILENO)) {
     (void)fputs("\r\033[K", stderr);
   }
-  tell(j, &result, view.rows);
+  report(j, &result, view.rows);
   return (j->picture != NULL &&
           draw(j, names[desc.method], desc.preconditioner, &result) != 0) ||
          result.stop != MERBIT_STOP_CONVERGED;

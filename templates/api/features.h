@@ -1,12 +1,19 @@
-/* The implementation needs GNU C: vector types, atomic operations, 128-bit integers. The
- * declarations need no more than C99 or C++11. */
-#ifndef __GNUC__
-#error "merbit's implementation needs gcc, clang or a compiler that is compatible with them"
+/* Sets what the implementation needs from system headers, so it comes before any of them. */
+#if !defined(__GNUC__) && !defined(_MSC_VER)
+#error "merbit's implementation needs gcc, clang, MSVC or a compiler that is compatible with one"
 #endif
-/* The implementation needs GNU/POSIX declarations, so it must come before any system header. */
-#if defined(_FEATURES_H) && !defined(__USE_GNU)
+#if defined(_FEATURES_H) && !defined(__USE_GNU) &&                                             \
+    (defined(__GLIBC__) || !defined(_GNU_SOURCE))
 #error "include merbit.h before any system header where it is implemented, or use -D_GNU_SOURCE"
 #endif
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
+#ifdef _WIN32
+#ifndef __USE_MINGW_ANSI_STDIO
+#define __USE_MINGW_ANSI_STDIO 1
+#endif
+#ifndef _CRT_SECURE_NO_WARNINGS
+#define _CRT_SECURE_NO_WARNINGS
+#endif
 #endif

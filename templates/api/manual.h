@@ -10,11 +10,11 @@
  *     #define MERBIT_IMPLEMENTATION
  *     #include "merbit.h"
  *
- * In all other files write the include alone. Link with -lm -ldl, and with -pthread if the C
- * library is older than glibc 2.34. The build needs no CUDA header and no CUDA library: merbit
- * opens libcuda and libnvrtc at run time. Define MERBIT_STATIC before the include to make every
- * function static. The CPU methods use OpenMP if the compiler has it enabled; else they use a small
- * thread pool that belongs to the context.
+ * In all other files write the include alone. On Linux link with -lm -ldl, and with -pthread if
+ * the C library is older than glibc 2.34; on Windows and macOS nothing more is needed. The build
+ * needs no CUDA header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define
+ * MERBIT_STATIC before the include to make every function static. The CPU methods use OpenMP if
+ * the compiler has it enabled; else they use a small thread pool that belongs to the context.
  *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.
@@ -542,15 +542,16 @@
  * LIMITS. A matrix has fewer than 2^31 columns. Rows and nonzeros are counted in 64 bits.
  *
  * NVRTC. merbit opens the libnvrtc that context_desc.nvrtc_path names, else the one that
- * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit looks
- * in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels. The
- * context's CPU threads compile the kernels that a plan needs side by side.
+ * MERBIT_NVRTC names. A library that is named is the only one tried. If none is named, merbit
+ * looks in the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda and pip's nvidia wheels; on
+ * Windows in the program's folder, CUDA_PATH and pip's wheels of VIRTUAL_ENV. The context's CPU
+ * threads compile the kernels that a plan needs side by side.
  *
  * CACHE. merbit keeps cubins in context_desc.cache_dir; else in MERBIT_CACHE_DIR; else in
- * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit. An empty cache_dir turns the disk cache off. The
- * directory must belong to you, and nobody but you and root may have the right to write to any
- * folder of its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says
- * why.
+ * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit; on Windows in %LOCALAPPDATA%/merbit/cache. An
+ * empty cache_dir turns the disk cache off. The directory must belong to you, and nobody but you
+ * and root (on Windows administrators and services) may have the right to write to any folder of
+ * its path. Else there is no disk cache, and merbit_context_info.cache_off_reason says why.
  *
  * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
  * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,

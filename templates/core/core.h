@@ -1,42 +1,7 @@
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
-/* The declarations that every source includes first: system headers, linkage, threads. */
-#include "api/features.h"
-#include "merbit.h"
-
-#include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <float.h>
-#include <glob.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <link.h>
-#include <math.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <time.h>
-#include <unistd.h>
-
-/* Attributes of GNU C, which api/features.h asks for. */
-#define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
-#define MBI_NOINLINE __attribute__((noinline)) /* for loops that need the registers of others */
-#define MBI_UNUSED __attribute__((unused))
-
-#ifdef MBI_SEPARATE
-/* The linkage of functions that other sources call. In merbit.h, a single translation unit, the
- * generator writes static instead. */
-#define MBI_INTERNAL
-#endif /* MBI_SEPARATE */
+/* The declarations that every source includes first. */
+#include "core/os/os.h"
 
 /* Returns from the calling function with the status of `call` unless that is MERBIT_OK. */
 #define MBI_TRY(call)                                                                          \
@@ -47,25 +12,7 @@
     }                                                                                          \
   } while (0)
 
-#define MBI_MAX_THREADS 1024
-
-#define MBI_NUMA_CPUS 1024
-
-typedef struct mbi_numa { /* core/numa.c: processors, grouped by memory node */
-  int nodes, count;       /* number of nodes with processors */
-  int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
-} mbi_numa;
-
-typedef pthread_mutex_t mbi_mutex;
 typedef void (*mbi_task)(void *argument, int index);
-
-static void mbi_mutex_lock(mbi_mutex *mutex) {
-  (void)pthread_mutex_lock(mutex);
-}
-
-static void mbi_mutex_unlock(mbi_mutex *mutex) {
-  (void)pthread_mutex_unlock(mutex);
-}
 
 #ifndef _OPENMP
 #define MBI_POOL_CLAIMS 8192 /* the most tasks that bound threads can claim separately */
@@ -73,8 +20,8 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 typedef struct mbi_pool { /* core/threads.c */
   mbi_mutex caller;       /* held by the thread whose call runs */
   mbi_mutex lock;         /* guards the other fields */
-  pthread_cond_t wake, idle;
-  pthread_t *workers;
+  mbi_condition wake, idle;
+  mbi_thread *workers;
   int count, started, stop; /* only the caller uses `started` */
   int open, active;         /* open: 1: workers may join the call; active: workers that have
                              * joined */
@@ -89,14 +36,6 @@ typedef struct mbi_pool { /* core/threads.c */
   uint64_t claims[MBI_POOL_CLAIMS / 64]; /* a bit per task that was taken, if threads are
                                           * bound */
 } mbi_pool;
-
-static void mbi_pause(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 #endif
 
 typedef struct mbi_hash {
@@ -104,7 +43,6 @@ typedef struct mbi_hash {
 } mbi_hash;
 #define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the terminating zero */
 
-#define MBI_PATH_SIZE 1024
 #define MBI_MAX_LINKS 40           /* the most links followed in one path, as in Linux */
 #define MBI_TEMPORARY ".merbit-"   /* prefix of the names of files being written */
 #define MBI_TEMPORARY_SECONDS 3600 /* older ones are left from a writer that died */
@@ -116,20 +54,11 @@ typedef struct mbi_piece {
 typedef struct mbi_replacement { /* a file that replaces its target when it is complete */
   int file;
   uint64_t length; /* bytes written */
-  char target[PATH_MAX];
-  char temporary[PATH_MAX];
+  char target[MBI_LONG_PATH];
+  char temporary[MBI_LONG_PATH];
 } mbi_replacement;
 
 #ifdef MBI_SEPARATE
-/* core/os.c */
-MBI_INTERNAL double mbi_seconds(void);
-MBI_INTERNAL const char *mbi_environment(const char *name);
-MBI_INTERNAL int mbi_processors(void);
-MBI_INTERNAL void *mbi_library_open(const char *path);
-MBI_INTERNAL const char *mbi_library_error(void);
-MBI_INTERNAL int mbi_library_function(void *library, const char *name, void *pointer,
-                                      size_t size);
-MBI_INTERNAL void mbi_library_close(void *library);
 /* core/status.c */
 MBI_INTERNAL merbit_status mbi_error_set(merbit_error *error, merbit_status status,
                                          const char *message);
@@ -146,16 +75,11 @@ MBI_INTERNAL void mbi_release(merbit_context *context, void *memory);
 MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
                                               size_t size, const char *what, void **array);
 /* core/numa.c */
-MBI_INTERNAL void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa);
-MBI_INTERNAL void mbi_numa_here(mbi_numa *numa);
 MBI_INTERNAL int mbi_first_task(int tasks, int threads, int thread);
 MBI_INTERNAL int mbi_task_thread(int tasks, int threads, int task);
 MBI_INTERNAL int mbi_numa_slot(const mbi_numa *numa, int threads, int thread);
 MBI_INTERNAL int mbi_numa_node(const mbi_numa *numa, int threads, int thread);
 MBI_INTERNAL void mbi_numa_bind(const mbi_numa *numa, int threads, int thread);
-MBI_INTERNAL void mbi_numa_pages(uintptr_t array, size_t bytes, uintptr_t page,
-                                 uintptr_t *first, uintptr_t *end);
-MBI_INTERNAL int64_t mbi_numa_move(const void *array, size_t bytes, int node);
 /* core/threads.c */
 MBI_INTERNAL void mbi_context_locks_create(merbit_context *context);
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context);
@@ -171,29 +95,15 @@ MBI_INTERNAL mbi_hash mbi_hash_start(void);
 MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size);
 MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]);
 /* core/files.c */
-MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end);
-MBI_INTERNAL const char *mbi_directory_distrust(char *path, int create, int *error);
-MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size);
-MBI_INTERNAL int mbi_directory_resolve(const char *path, char *resolved, size_t size);
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
                                   void **data, size_t *size);
-MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size);
 MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
                                       int *file);
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
                                    const mbi_piece *pieces, int count);
-MBI_INTERNAL int mbi_file_remove(const char *path);
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
                                     const char *suffix, int64_t cap);
-MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size);
-MBI_INTERNAL int mbi_files_matching(const char *pattern,
-                                    int (*take)(void *user, const char *path), void *user);
-MBI_INTERNAL void mbi_library_path(void *library, char *path, size_t size);
-MBI_INTERNAL void mbi_library_keep(void *library);
 /* core/user_files.c */
-MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size);
-MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size);
-MBI_INTERNAL void mbi_file_close(int file);
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size);
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path);
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error);

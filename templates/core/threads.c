@@ -8,17 +8,17 @@
  * child has none of the context's threads, and perhaps locks that nobody will release. So it
  * works with one thread. */
 static int mbi_context_forked(const merbit_context *context) {
-  return context->process != getpid();
+  return context->process != mbi_process_id();
 }
 
 #ifdef _OPENMP
 
 MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
-  (void)pthread_mutex_init(&context->lock, NULL);
+  mbi_mutex_create(&context->lock);
 }
 
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
-  (void)pthread_mutex_destroy(&context->lock);
+  mbi_mutex_destroy(&context->lock);
 }
 
 MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
@@ -62,22 +62,22 @@ MBI_INTERNAL void mbi_threads_bind(merbit_context *context) {
 #else
 
 MBI_INTERNAL void mbi_context_locks_create(merbit_context *context) {
-  (void)pthread_mutex_init(&context->lock, NULL);
-  (void)pthread_mutex_init(&context->pool.caller, NULL);
-  (void)pthread_mutex_init(&context->pool.lock, NULL);
-  (void)pthread_cond_init(&context->pool.wake, NULL);
-  (void)pthread_cond_init(&context->pool.idle, NULL);
+  mbi_mutex_create(&context->lock);
+  mbi_mutex_create(&context->pool.caller);
+  mbi_mutex_create(&context->pool.lock);
+  mbi_condition_create(&context->pool.wake);
+  mbi_condition_create(&context->pool.idle);
 }
 
 MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
   if (!mbi_context_forked(
           context)) { /* a forked child would wait for workers to leave the conditions */
-    (void)pthread_cond_destroy(&context->pool.idle);
-    (void)pthread_cond_destroy(&context->pool.wake);
-    (void)pthread_mutex_destroy(&context->pool.lock);
-    (void)pthread_mutex_destroy(&context->pool.caller);
+    mbi_condition_destroy(&context->pool.idle);
+    mbi_condition_destroy(&context->pool.wake);
+    mbi_mutex_destroy(&context->pool.lock);
+    mbi_mutex_destroy(&context->pool.caller);
   }
-  (void)pthread_mutex_destroy(&context->lock);
+  mbi_mutex_destroy(&context->lock);
 }
 
 /* Polls before a worker sleeps: about 20 us, so that workers stay awake between products. */
@@ -85,7 +85,7 @@ MBI_INTERNAL void mbi_context_locks_destroy(merbit_context *context) {
 
 static int mbi_pool_claim(mbi_pool *pool, int index) {
   const uint64_t bit = (uint64_t)1 << (index & 63);
-  return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
+  return (MBI_ATOMIC_OR64(&pool->claims[index >> 6], bit) & bit) == 0;
 }
 
 /* Runs a bound thread's own tasks first, whose memory is local, and then any that are left. A
@@ -108,16 +108,16 @@ static void mbi_pool_drain(mbi_pool *pool, int number) {
     mbi_pool_drain_near(pool, number);
     return;
   }
-  index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+  index = MBI_ATOMIC_ADD(&pool->next, 1);
   while (index < pool->tasks) {
     pool->task(pool->argument, index);
-    index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+    index = MBI_ATOMIC_ADD(&pool->next, 1);
   }
 }
 
-static void *mbi_pool_worker(void *argument) {
+MBI_THREAD_RUN mbi_pool_worker(void *argument) {
   mbi_pool *pool = (mbi_pool *)argument;
-  const int number = __atomic_add_fetch(&pool->named, 1, __ATOMIC_RELAXED);
+  const int number = MBI_ATOMIC_ADD(&pool->named, 1) + 1;
   unsigned seen = 0;
   if (pool->bound != NULL) {
     mbi_numa_bind(pool->bound, pool->threads, number);
@@ -125,19 +125,19 @@ static void *mbi_pool_worker(void *argument) {
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
-      if (__atomic_load_n(&pool->generation, __ATOMIC_ACQUIRE) != seen ||
-          __atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) {
+      if ((unsigned)MBI_ATOMIC_LOAD(&pool->generation) != seen ||
+          MBI_ATOMIC_LOAD(&pool->stop)) {
         break;
       }
       mbi_pause();
     }
     mbi_mutex_lock(&pool->lock);
     while (!pool->stop && pool->generation == seen) {
-      (void)pthread_cond_wait(&pool->wake, &pool->lock);
+      mbi_condition_wait(&pool->wake, &pool->lock);
     }
     if (pool->stop) {
       mbi_mutex_unlock(&pool->lock);
-      return NULL;
+      return 0;
     }
     seen = pool->generation;
     if (pool->open) {
@@ -146,7 +146,7 @@ static void *mbi_pool_worker(void *argument) {
       mbi_pool_drain(pool, number);
       mbi_mutex_lock(&pool->lock);
       if (--pool->active == 0) {
-        (void)pthread_cond_signal(&pool->idle);
+        mbi_condition_wake(&pool->idle);
       }
     }
     mbi_mutex_unlock(&pool->lock);
@@ -159,9 +159,9 @@ static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
   pool->workers =
-      (pthread_t *)mbi_allocate(context, (size_t)context->threads * sizeof(pthread_t));
+      (mbi_thread *)mbi_allocate(context, (size_t)context->threads * sizeof(mbi_thread));
   while (pool->workers != NULL && pool->count < context->threads - 1 &&
-         pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
+         mbi_thread_start(&pool->workers[pool->count], mbi_pool_worker, pool)) {
     pool->count++;
   }
 }
@@ -182,11 +182,11 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
     return;
   }
   mbi_mutex_lock(&pool->lock);
-  __atomic_store_n(&pool->stop, 1, __ATOMIC_RELAXED);
-  (void)pthread_cond_broadcast(&pool->wake);
+  MBI_ATOMIC_STORE(&pool->stop, 1);
+  mbi_condition_wake(&pool->wake);
   mbi_mutex_unlock(&pool->lock);
   for (i = 0; i < pool->count; i++) {
-    (void)pthread_join(pool->workers[i], NULL);
+    mbi_thread_join(pool->workers[i]);
   }
   mbi_release(context, pool->workers);
 }
@@ -198,7 +198,7 @@ MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task
   mbi_pool *pool = &context->pool;
   int index;
   if (tasks > 1 && context->threads > 1 && !mbi_context_forked(context) &&
-      pthread_mutex_trylock(&pool->caller) == 0) {
+      mbi_mutex_try(&pool->caller)) {
     if (!pool->started) {
       mbi_pool_start(context);
     }
@@ -211,14 +211,14 @@ MBI_INTERNAL void mbi_parallel(merbit_context *context, int tasks, mbi_task task
       memset(pool->claims, 0, (size_t)(tasks + 63) / 64 * sizeof *pool->claims);
     }
     pool->open = 1;
-    __atomic_store_n(&pool->generation, pool->generation + 1, __ATOMIC_RELEASE);
-    (void)pthread_cond_broadcast(&pool->wake);
+    MBI_ATOMIC_STORE(&pool->generation, pool->generation + 1);
+    mbi_condition_wake(&pool->wake);
     mbi_mutex_unlock(&pool->lock);
     mbi_pool_drain(pool, 0);
     mbi_mutex_lock(&pool->lock);
     pool->open = 0;
     while (pool->active > 0) {
-      (void)pthread_cond_wait(&pool->idle, &pool->lock);
+      mbi_condition_wait(&pool->idle, &pool->lock);
     }
     mbi_mutex_unlock(&pool->lock);
     mbi_mutex_unlock(&pool->caller);

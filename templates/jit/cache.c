@@ -31,8 +31,7 @@ static void mbi_cache_off(merbit_context *context, const char *reason) {
 static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
                                   char *buffer, size_t size) {
   const char *explicit_path = desc->cache_dir;
-  const char *base;
-  const char *below = "/merbit";
+  const char *fault;
   if (explicit_path == NULL) {
     explicit_path = mbi_environment("MERBIT_CACHE_DIR");
   }
@@ -40,19 +39,15 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
     mbi_cache_off(context, "context_desc.cache_dir is empty");
     return NULL;
   }
-  base = explicit_path != NULL ? explicit_path : mbi_environment("XDG_CACHE_HOME");
-  if (explicit_path == NULL && (base == NULL || base[0] != '/')) {
-    base = mbi_environment("HOME");
-    below = "/.cache/merbit";
-    if (base == NULL || base[0] != '/') {
-      mbi_cache_off(context,
-                    "neither MERBIT_CACHE_DIR nor an absolute XDG_CACHE_HOME or HOME is set");
-      return NULL;
-    }
+  if (explicit_path != NULL) {
+    fault = (size_t)snprintf(buffer, size, "%s", explicit_path) < size
+                ? NULL
+                : "the directory's path is too long";
+  } else {
+    fault = mbi_user_cache(buffer, size);
   }
-  if ((size_t)snprintf(buffer, size, "%s%s", base, explicit_path != NULL ? "" : below) >=
-      size) {
-    mbi_cache_off(context, "the directory's path is too long");
+  if (fault != NULL) {
+    mbi_cache_off(context, fault);
     return NULL;
   }
   return buffer;

@@ -115,7 +115,7 @@ MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
   memset(made, 0, sizeof *made);
   made->allocator = allocator;
   made->references = 1;
-  made->process = getpid();
+  made->process = mbi_process_id();
   mbi_context_locks_create(made);
   status = mbi_context_set_up(made, desc);
   if (status != MERBIT_OK) {

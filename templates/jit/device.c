@@ -3,7 +3,7 @@
 
 /* The GPU of a context: errors, properties, opening and closing. */
 
-#define MBI_ATTRIBUTE_CLOCK 13           /* cuda.h: CUdevice_attribute; kHz */
+#define MBI_ATTRIBUTE_CLOCK 13 /* cuda.h: CUdevice_attribute; kHz */
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16
 #define MBI_ATTRIBUTE_MEMORY_CLOCK 36 /* kHz */
 #define MBI_ATTRIBUTE_MEMORY_WIDTH 37 /* bits */
@@ -43,17 +43,15 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
 /* Marks the device as lost if the result is fatal; the first fatal result is kept. Returns
  * whether it is fatal. */
 MBI_INTERNAL int mbi_device_mark_lost(merbit_context *context, mbi_curesult result) {
-  int alive = 0;
   if (!mbi_device_fatal(result)) {
     return 0;
   }
-  (void)__atomic_compare_exchange_n(&context->device.lost, &alive, result, 0, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED);
+  MBI_ATOMIC_REPLACE_ZERO(&context->device.lost, result);
   return 1;
 }
 
 MBI_INTERNAL mbi_curesult mbi_device_lost(const merbit_context *context) {
-  return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
+  return MBI_ATOMIC_LOAD(&context->device.lost);
 }
 
 /* Returns MERBIT_DEVICE_LOST, without a driver call, if the device has been lost. */

@@ -20,12 +20,6 @@ struct merbit_buffer {
 #define MBI_CUDA_DRIVER_OLDEST 11000
 #define MBI_CUDA_DRIVER_DEPENDENT 12030 /* dependent launches, captured in graphs too */
 
-/* The library directory inside a CUDA toolkit. */
-#if defined(__aarch64__)
-#define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
-#else
-#define MBI_CUDA_TARGET "/targets/x86_64-linux/lib"
-#endif
 typedef struct mbi_nvrtc_search {
   merbit_context *context;
   int tried;

@@ -52,12 +52,12 @@ static merbit_status mbi_profile_launches(const mbi_profiler *p, int products,
 }
 
 /* Measures the seconds of a load that waits for the one before. The second round through the
- * same places finds them in L2 if `near`. */
-static merbit_status mbi_profile_loads(const mbi_profiler *p, int near, int round,
+ * same places finds them in L2 if `cached`. */
+static merbit_status mbi_profile_loads(const mbi_profiler *p, int cached, int round,
                                        double *seconds) {
   const double start = mbi_seconds();
-  MBI_TRY(mbi_profile_chase(p, near ? p->bytes / 256 : p->bytes, MBI_PROFILE_STEPS,
-                            near ? 0 : round * MBI_PROFILE_STEPS));
+  MBI_TRY(mbi_profile_chase(p, cached ? p->bytes / 256 : p->bytes, MBI_PROFILE_STEPS,
+                            cached ? 0 : round * MBI_PROFILE_STEPS));
   MBI_TRY(mbi_device_synchronize(p->context, NULL));
   *seconds = (mbi_seconds() - start - p->waiting) / MBI_PROFILE_STEPS;
   return MERBIT_OK;

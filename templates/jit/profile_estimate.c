@@ -37,8 +37,8 @@ MBI_INTERNAL void mbi_profile_estimate(int multiprocessors, const mbi_memory_fac
   const double clock = 1e3 * mbi_profile_at_least(facts->clock, 1e5);
   const double memory_clock = 1e3 * mbi_profile_at_least(facts->memory_clock, 1e5);
   const double width = mbi_profile_at_least(facts->memory_width, 64) / 8;
-  const double near = multiprocessors * clock * MBI_PROFILE_GATHERS_PER_CLOCK;
-  double far;
+  const double cached = multiprocessors * clock * MBI_PROFILE_GATHERS_PER_CLOCK;
+  double uncached;
   int i;
   memset(profile, 0, sizeof *profile);
   profile->l2_bytes = mbi_profile_at_least(facts->l2_bytes, 65536);
@@ -46,11 +46,11 @@ MBI_INTERNAL void mbi_profile_estimate(int multiprocessors, const mbi_memory_fac
   profile->launch_seconds = MBI_PROFILE_LAUNCH_SECONDS;
   profile->l2_load_seconds = MBI_PROFILE_L2_CLOCKS / clock;
   profile->memory_load_seconds = profile->l2_load_seconds + MBI_PROFILE_MEMORY_SECONDS;
-  far = profile->copy_rate / MBI_PROFILE_GATHER_BYTES;
-  far = far < near ? far : near;
+  uncached = profile->copy_rate / MBI_PROFILE_GATHER_BYTES;
+  uncached = uncached < cached ? uncached : cached;
   for (i = 0; i < MERBIT_PROFILE_SIZES; i++) {
     profile->gather_bytes[i] = size[i] * profile->l2_bytes;
-    profile->gather_rate_f32[i] = 1 / (held[i] / near + (1 - held[i]) / far);
+    profile->gather_rate_f32[i] = 1 / (held[i] / cached + (1 - held[i]) / uncached);
     profile->gather_rate_f64[i] = profile->gather_rate_f32[i]; /* a sector each */
   }
 }

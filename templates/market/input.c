@@ -91,6 +91,14 @@ MBI_INTERNAL const char *mbi_mm_quote_line(const char *p, char *quoted) {
   return mbi_mm_quote(p, end, quoted);
 }
 
+/* Returns the last newline of a text, or NULL. */
+static const char *mbi_mm_last_newline(const char *text, size_t size) {
+  while (size > 0 && text[size - 1] != '\n') {
+    size--;
+  }
+  return size > 0 ? text + size - 1 : NULL;
+}
+
 static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
   if (in->path != NULL) {
     return mbi_fail(in->context, MERBIT_IO_ERROR,
@@ -154,7 +162,7 @@ static int mbi_mm_window_in_place(mbi_mm_input *in) {
     return 0;
   }
   size = size - MBI_MM_PAD < MBI_MM_WINDOW ? size - MBI_MM_PAD : MBI_MM_WINDOW;
-  last = (const char *)memrchr(in->block, '\n', size);
+  last = mbi_mm_last_newline(in->block, size);
   if (last == NULL) {
     return 0;
   }
@@ -188,7 +196,7 @@ static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
 /* Makes a window of the whole lines in the buffer's first `used` bytes. The window is empty if
  * a line is longer. The input's last line may lack its newline. */
 static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
-  const char *last = (const char *)memrchr(in->buffer, '\n', used);
+  const char *last = mbi_mm_last_newline(in->buffer, used);
   in->next = in->buffer;
   in->end = last != NULL ? last + 1 : in->buffer;
   if (in->ended && used > 0 && in->buffer[used - 1] != '\n') {

@@ -86,8 +86,6 @@ typedef struct mbi_mm_entry {
   double imaginary; /* the same, for complex files */
 } mbi_mm_entry;
 
-__extension__ typedef unsigned __int128 mbi_u128;
-
 #ifdef MBI_SEPARATE
 /* market/decimal.c */
 MBI_INTERNAL void mbi_five_power(int64_t q, uint64_t five[2]);

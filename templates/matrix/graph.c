@@ -93,10 +93,10 @@ static void mbi_graph_count_task(void *argument, int task) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
         own++;
-        (void)__atomic_add_fetch(&graph->starts[other], 1, __ATOMIC_RELAXED);
+        (void)MBI_ATOMIC_ADD64(&graph->starts[other], 1);
       }
     }
-    (void)__atomic_add_fetch(&graph->starts[v], own, __ATOMIC_RELAXED);
+    (void)MBI_ATOMIC_ADD64(&graph->starts[v], own);
   }
 }
 
@@ -111,10 +111,8 @@ static void mbi_graph_scatter_task(void *argument, int task) {
     for (k = mbi_row_start(csr, v); k < end; k++) {
       const int64_t other = col_ind[k] - csr->base;
       if (other != v) {
-        graph->columns[__atomic_sub_fetch(&graph->starts[v], 1, __ATOMIC_RELAXED)] =
-            (int32_t)other;
-        graph->columns[__atomic_sub_fetch(&graph->starts[other], 1, __ATOMIC_RELAXED)] =
-            (int32_t)v;
+        graph->columns[MBI_ATOMIC_ADD64(&graph->starts[v], -1) - 1] = (int32_t)other;
+        graph->columns[MBI_ATOMIC_ADD64(&graph->starts[other], -1) - 1] = (int32_t)v;
       }
     }
   }

@@ -1,4 +1,5 @@
-/* The pieces of core/files.c on paths, links and limits that the cache itself seldom meets. */
+/* The pieces of core/files.c and core/os/posix_*.c on paths, links and limits that the cache
+ * itself seldom meets. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The library's files with a system whose calls can be failed in turn, and whose disk can be
- * full: core/files.c and core/user_files.c, which alone make these calls, are compiled here, in
- * place of merbit_separate's. Include support/internal.h first. */
+ * full: core/os/posix_files.c and posix_trust.c, which alone make these calls, and their callers in
+ * core/ are compiled here, in place of merbit_separate's. Include support/internal.h first. */
 #ifndef TEST_JIT_CACHE_CALLS_H
 #define TEST_JIT_CACHE_CALLS_H
 #include <dirent.h>
@@ -126,6 +126,8 @@ DISK_CALL(KEEPS, struct dirent *, NULL, readdir, (DIR * d), (d))
 #define opendir disk_opendir
 #define readdir disk_readdir
 
+#include "core/os/posix_trust.c"
+#include "core/os/posix_files.c"
 #include "core/files.c"
 #include "core/user_files.c"
 

@@ -1,6 +1,7 @@
 /* Finding an NVRTC, and refusing wrong ones. What needs one is skipped without; the order of
  * versions is in test_nvrtc_order.c. */
 #include "support/internal.h"
+#include "core/os/cuda.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,12 +179,9 @@ static void long_directories(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(named_but_missing),
-      cmocka_unit_test(not_nvrtc),
-      cmocka_unit_test(too_new_for_the_device),
-      cmocka_unit_test(search),
-      cmocka_unit_test(literal_directories),
-      cmocka_unit_test(long_directories),
+      cmocka_unit_test(named_but_missing),      cmocka_unit_test(not_nvrtc),
+      cmocka_unit_test(too_new_for_the_device), cmocka_unit_test(search),
+      cmocka_unit_test(literal_directories),    cmocka_unit_test(long_directories),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@ A function that has mutations becomes
     { if (MBM(17)) { a mutated body } else if (MBM(4)) { another } else { /* MBM */ the original } }
 
 where MBM(17) is true if the environment variable MBM was 17 when the program, or the shared object that the
-fake NVRTC has made of a kernel, was loaded. The tests' device.cuh and core/core.h define it, so that kernels on
+fake NVRTC has made of a kernel, was loaded. The tests' device.cuh and core/os/os.h define it, so that kernels on
 the CPU and host code in any kind of build have it; to a real NVRTC it is false.
 """
 import pathlib
@@ -32,7 +32,7 @@ __attribute__((constructor)) static void mbm_read(void) {
 OFF = "\n#define MBM(number) false\n"
 # Where the switch is defined: (file, what it comes behind, text).
 SWITCHES = [
-    ("templates/core/core.h", "#include <unistd.h>\n", SWITCH),
+    ("templates/core/os/os.h", "#include <stdlib.h>\n", SWITCH),
     ("tests/simt/include/jit/device.cuh", '#include "../../simt.h"\n', SWITCH),
     ("templates/jit/device.cuh", "#define MBK_DEVICE_CUH\n", OFF),
 ]

@@ -3,6 +3,10 @@
 #ifndef TEST_INTERNAL_H
 #define TEST_INTERNAL_H
 #include "core/core.h"
+#ifdef _WIN32 /* windows.h makes these names of tests empty words */
+#undef far
+#undef near
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,0 +1,96 @@
+#ifndef MBI_COMPILER_H
+#define MBI_COMPILER_H
+/* Names for what the library needs beyond C99: by GNU C, or by the intrinsics of MSVC. */
+#include "api/features.h"
+#include "merbit.h"
+
+#ifdef __GNUC__
+#ifdef __MINGW_PRINTF_FORMAT
+#define MBI_PRINTF(at, first) __attribute__((format(__MINGW_PRINTF_FORMAT, at, first)))
+#else
+#define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#endif
+#define MBI_NOINLINE                                                                           \
+  __attribute__((noinline)) /* for loops that need the registers of others                     \
+                             */
+#define MBI_UNUSED __attribute__((unused))
+#define MBI_PREFETCH(address) __builtin_prefetch(address)
+/* Keeps the compiler from vectorising a loop: most rows are too short for the vector code of a
+ * sum. */
+#define MBI_SCALAR_LOOP __asm__ volatile("")
+
+/* Atomic operations. Sums return what was there before. */
+#define MBI_ATOMIC_LOAD(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
+#define MBI_ATOMIC_STORE(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
+#define MBI_ATOMIC_REPLACE_ZERO(at, value) ((void)__sync_val_compare_and_swap(at, 0, value))
+#define MBI_ATOMIC_ADD(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
+#define MBI_ATOMIC_ADD64(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
+#define MBI_ATOMIC_OR64(at, value) __atomic_fetch_or(at, value, __ATOMIC_RELAXED)
+
+static int mbi_leading_zeros(uint64_t word) {
+  return __builtin_clzll(word);
+}
+
+static int mbi_trailing_zeros(uint64_t word) {
+  return __builtin_ctzll(word);
+}
+
+__extension__ typedef unsigned __int128 mbi_u128;
+
+/* Returns the low half of a product, and its high half in *high. */
+static uint64_t mbi_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+  const mbi_u128 product = (mbi_u128)a * b;
+  *high = (uint64_t)(product >> 64);
+  return (uint64_t)product;
+}
+#else
+#include <intrin.h>
+#define MBI_PRINTF(at, first)
+#define MBI_NOINLINE __declspec(noinline)
+#define MBI_UNUSED
+#define MBI_PREFETCH(address) ((void)0)
+#define MBI_SCALAR_LOOP ((void)0)
+#define MBI_ATOMIC_LOAD(at) ((int)_InterlockedOr((volatile long *)(at), 0))
+#define MBI_ATOMIC_STORE(at, value)                                                            \
+  ((void)_InterlockedExchange((volatile long *)(at), (long)(value)))
+#define MBI_ATOMIC_REPLACE_ZERO(at, value)                                                     \
+  ((void)_InterlockedCompareExchange((volatile long *)(at), (long)(value), 0))
+#define MBI_ATOMIC_ADD(at, value) ((int)_InterlockedExchangeAdd((volatile long *)(at), value))
+#define MBI_ATOMIC_ADD64(at, value) _InterlockedExchangeAdd64((volatile __int64 *)(at), value)
+#define MBI_ATOMIC_OR64(at, value)                                                             \
+  ((uint64_t)_InterlockedOr64((volatile __int64 *)(at), (__int64)(value)))
+
+static int mbi_leading_zeros(uint64_t word) {
+  unsigned long bit;
+  (void)_BitScanReverse64(&bit, word);
+  return 63 - (int)bit;
+}
+
+static int mbi_trailing_zeros(uint64_t word) {
+  unsigned long bit;
+  (void)_BitScanForward64(&bit, word);
+  return (int)bit;
+}
+
+static uint64_t mbi_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+  const uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+  const uint64_t middle = al * bh + (al * bl >> 32), other = ah * bl + (uint32_t)middle;
+  *high = ah * bh + (middle >> 32) + (other >> 32);
+  return a * b;
+}
+#endif
+
+#ifndef _OPENMP
+/* Waits for a moment in a loop that polls. */
+static void mbi_pause(void) {
+#ifdef _WIN32
+  YieldProcessor();
+#elif defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+#endif
+
+#endif

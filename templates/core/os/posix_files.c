@@ -1,0 +1,290 @@
+#include "core/context.h"
+
+/* Linux and macOS: paths, files and directories. */
+#ifndef _WIN32
+#define MBI_LATEST_SECONDS 9000000000 /* in the year 2255; in ns still an int64_t */
+
+/* ---- Paths ------------------------------------------------------------------------------- */
+
+MBI_INTERNAL int mbi_path_is_absolute(const char *path) {
+  return path[0] == '/';
+}
+
+MBI_INTERNAL int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+  char here[MBI_PATH_SIZE];
+  here[0] = '\0';
+  if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
+    (void)snprintf(absolute, size, "%s", path);
+    return errno;
+  }
+  (void)strcat(here, here[0] != '\0' ? "/" : "");
+  return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
+}
+
+/* Writes the directory for this user's cubins. Returns NULL, or why there is none. */
+MBI_INTERNAL const char *mbi_user_cache(char *path, size_t size) {
+  const char *base = mbi_environment("XDG_CACHE_HOME"), *below = "/merbit";
+  if (base == NULL || base[0] != '/') {
+    base = mbi_environment("HOME");
+    below = "/.cache/merbit";
+  }
+  if (base == NULL || base[0] != '/') {
+    return "neither MERBIT_CACHE_DIR nor an absolute XDG_CACHE_HOME or HOME is set";
+  }
+  return (size_t)snprintf(path, size, "%s%s", base, below) >= size
+             ? "the directory's path is too long"
+             : NULL;
+}
+
+/* ---- Reading ----------------------------------------------------------------------------- */
+
+/* Opens a file for reading. *size is 0 if it is unknown, as for pipes and for files that the
+ * kernel generates. */
+MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
+  struct stat facts;
+  int error = 0;
+  *size = 0;
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (*file < 0) {
+    return errno;
+  }
+  if (fstat(*file, &facts) != 0) {
+    error = errno;
+  } else if (S_ISDIR(facts.st_mode)) {
+    error = EISDIR;
+  } else if (S_ISREG(facts.st_mode)) {
+    *size = (int64_t)facts.st_size;
+  }
+  if (error != 0) {
+    (void)close(*file);
+  }
+  return error;
+}
+
+/* Opens a regular file that this user owns and others cannot write. Returns EINVAL if it is
+ * another kind of file. */
+MBI_INTERNAL int mbi_private_open(const char *path, int *file, int64_t *size) {
+  struct stat facts;
+  int error;
+  *file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (*file < 0) {
+    return errno;
+  }
+  error = fstat(*file, &facts) != 0 ? errno : 0;
+  if (error == 0 &&
+      (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & 022) != 0)) {
+    error = EINVAL;
+  }
+  *size = error == 0 ? (int64_t)facts.st_size : 0;
+  if (error != 0) {
+    (void)close(*file);
+  }
+  return error;
+}
+
+/* Reads from the descriptor that `user` points to, as a merbit_read_callback. If it returns -1,
+ * errno is set. */
+MBI_INTERNAL int64_t mbi_file_read(void *user, void *data, size_t size) {
+  const int file = *(const int *)user;
+  ssize_t got;
+  do {
+    got = read(file, data, size);
+  } while (got < 0 && errno == EINTR);
+  return (int64_t)got;
+}
+
+/* Sets the file's time to now. */
+MBI_INTERNAL void mbi_file_touch(int file) {
+  (void)futimens(file, NULL);
+}
+
+MBI_INTERNAL void mbi_file_close(int file) {
+  (void)close(file);
+}
+
+/* ---- Writing ----------------------------------------------------------------------------- */
+
+/* Creates a file that does not exist yet; others cannot read a private one. */
+MBI_INTERNAL int mbi_file_create(const char *path, int private_file, int *file) {
+  int error;
+  *file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, private_file ? 0600 : 0666);
+  error = *file < 0 ? errno : 0;
+  /* The umask may have removed too many bits. */
+  if (error == 0 && private_file && fchmod(*file, 0600) != 0) {
+    error = errno;
+    (void)close(*file);
+    (void)unlink(path);
+  }
+  return error;
+}
+
+/* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would exceed
+ * RLIMIT_FSIZE, because the system would end the process with a signal. */
+MBI_INTERNAL int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
+  struct rlimit limit;
+  size_t done = 0;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      *length + size > (uint64_t)limit.rlim_cur) {
+    return EFBIG;
+  }
+  while (done < size) {
+    const ssize_t put = write(file, (const char *)data + done, size - done);
+    if (put > 0) {
+      done += (size_t)put;
+    } else if (put == 0 || errno != EINTR) {
+      return put == 0 ? EIO : errno;
+    }
+  }
+  *length += size;
+  return 0;
+}
+
+/* Ends the writing of the file at `path`. If `error` is 0, it replaces `target`; otherwise it
+ * is removed. Returns `error`, or the errno of a failure. */
+MBI_INTERNAL int mbi_file_end(int file, const char *path, const char *target, int error) {
+  if (error == 0 && fsync(file) != 0) {
+    error = errno;
+  }
+  if (close(file) != 0 && error == 0) {
+    error = errno;
+  }
+  if (error == 0 && rename(path, target) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    (void)unlink(path);
+  }
+  return error;
+}
+
+/* Removes a file. A missing file is no error. */
+MBI_INTERNAL int mbi_file_remove(const char *path) {
+  return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+/* Follows links from `target`, a buffer of `size` bytes. Returns ENOENT if the last one leads
+ * to no file. */
+static int mbi_links_follow(char *target, size_t size) {
+  int links, error = 0;
+  for (links = 0; error == 0; links++) {
+    struct stat facts;
+    if (lstat(target, &facts) != 0) {
+      return errno;
+    }
+    if (!S_ISLNK(facts.st_mode)) {
+      return 0;
+    }
+    error = links < MBI_MAX_LINKS ? mbi_link_replace(target, size, strlen(target)) : ELOOP;
+  }
+  return error;
+}
+
+/* Writes the path of the file that a write to `path` would change, links followed, and its
+ * permissions, or -1 if there is none yet. It must be a regular file that the user may write.
+ * Returns ENOTSUP for a device or a pipe. */
+MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
+  struct stat facts;
+  const int exists = stat(path, &facts) == 0;
+  int error;
+  *mode = exists ? (int)(facts.st_mode & 0777) : -1;
+  if (exists && !S_ISREG(facts.st_mode)) {
+    return S_ISDIR(facts.st_mode) ? EISDIR : ENOTSUP;
+  }
+  if ((size_t)snprintf(target, size, "%s", path) >= size) {
+    return ENAMETOOLONG;
+  }
+  error = mbi_links_follow(target, size);
+  if (error == ENOENT && !exists && path[0] != '\0') {
+    return 0;
+  }
+  if (error == 0 && exists && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) != 0) {
+    error = errno;
+  }
+  return error;
+}
+
+/* Gives a new file the permissions of the one that it replaces. Some file systems refuse this,
+ * which does no harm. */
+MBI_INTERNAL void mbi_file_permit(int file, int mode) {
+  (void)fchmod(file, (mode_t)mode);
+}
+
+/* ---- Directories ------------------------------------------------------------------------- */
+
+MBI_INTERNAL int mbi_directory_open(mbi_directory *directory, const char *path) {
+  directory->stream = opendir(path);
+  return directory->stream == NULL ? errno : 0;
+}
+
+/* Finds the next regular file. Returns 0 at the end. */
+MBI_INTERNAL int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
+  const struct dirent *next;
+  while ((next = readdir(directory->stream)) != NULL) {
+    const size_t length = strlen(next->d_name);
+    struct stat facts;
+    struct timespec written;
+    if (length >= sizeof entry->name ||
+        fstatat(dirfd(directory->stream), next->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(facts.st_mode)) {
+      continue;
+    }
+#ifdef __APPLE__
+    written = facts.st_mtimespec;
+#else
+    written = facts.st_mtim;
+#endif
+    memcpy(entry->name, next->d_name, length + 1);
+    entry->bytes = (int64_t)facts.st_size;
+    entry->written = written.tv_sec < 0 ? 0
+                     : written.tv_sec > MBI_LATEST_SECONDS
+                         ? INT64_MAX
+                         : written.tv_sec * INT64_C(1000000000) + written.tv_nsec;
+    return 1;
+  }
+  return 0;
+}
+
+/* Removes a file of the directory. A missing file is no error. */
+MBI_INTERNAL int mbi_directory_remove(mbi_directory *directory, const char *name) {
+  return unlinkat(dirfd(directory->stream), name, 0) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+MBI_INTERNAL void mbi_directory_close(mbi_directory *directory) {
+  (void)closedir(directory->stream);
+}
+
+/* Writes a shell pattern that matches only `text`. Returns its length, or `size` if it is too
+ * long. */
+MBI_INTERNAL size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
+  size_t length = 0;
+  for (; *text != '\0'; text++) {
+    if (length + 2 >= size) {
+      return size;
+    }
+    if (strchr("*?[\\", *text) != NULL) {
+      pattern[length++] = '\\';
+    }
+    pattern[length++] = *text;
+  }
+  pattern[length] = '\0';
+  return length;
+}
+
+/* Calls `take` for each existing file that matches a shell pattern, in order, until it
+ * returns nonzero. Returns the last result. */
+MBI_INTERNAL int mbi_files_matching(const char *pattern,
+                                    int (*take)(void *user, const char *path), void *user) {
+  glob_t found;
+  int taken = 0;
+  size_t i;
+  if (glob(pattern, 0, NULL, &found) != 0) {
+    return 0;
+  }
+  for (i = 0; i < found.gl_pathc && taken == 0; i++) {
+    taken = take(user, found.gl_pathv[i]);
+  }
+  globfree(&found);
+  return taken;
+}
+
+#endif
