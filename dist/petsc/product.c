@@ -1,0 +1,270 @@
+/* The four products of seqaijmerbit: y = A x, z = y + A x, and both with the transpose of A. The
+ * first product with a structure makes a plan. New values update it, a new structure replaces it. */
+#include "merbit_petsc.h"
+
+#define MERBIT_KEY "merbit_products" /* the name under which a matrix holds its products */
+
+/* A matrix whose values have served as many products is worth another form, which takes as long
+ * as about 12 products to build. Until then the plan reads PETSc's arrays as they are. */
+#define PRODUCTS_TO_TUNE 24
+#define PRODUCTS_EXPECTED 1000
+
+/* The products by one of the two operations. */
+typedef struct {
+  merbit_plan *plan;        /* NULL: PETSc multiplies, because merbit cannot, or nothing has yet */
+  merbit_petsc_stamp stamp;
+  PetscBool tuned;          /* the plan is made for many products */
+  PetscInt calls;           /* number of products since values or structure changed */
+  PetscLogDouble flops;     /* of z = y + op(A) x */
+  PetscInt rows;            /* number of non-empty rows */
+  PetscInt *row_ptr;        /* most rows are empty: the offsets of the others; else NULL */
+  PetscInt *row;            /* with row_ptr: their numbers */
+  PetscScalar *sum;         /* with row_ptr: their products */
+} half;
+
+enum { PLAIN, TRANSPOSED, OPERATIONS };
+enum { MULT, MULT_ADD, MULT_TRANSPOSE, MULT_TRANSPOSE_ADD, PRODUCTS };
+
+/* What a matrix holds. */
+typedef struct {
+  half half[OPERATIONS];
+  void (*base[PRODUCTS])(void); /* PETSc's own products */
+} products;
+
+typedef PetscErrorCode (*mult_function)(Mat, Vec, Vec);
+typedef PetscErrorCode (*mult_add_function)(Mat, Vec, Vec, Vec);
+
+static const MatOperation operations[PRODUCTS] = {MATOP_MULT, MATOP_MULT_ADD, MATOP_MULT_TRANSPOSE,
+                                                  MATOP_MULT_TRANSPOSE_ADD};
+
+static PetscErrorCode half_reset(half *h) {
+  PetscFunctionBegin;
+  merbit_plan_destroy(h->plan);
+  PetscCall(PetscFree3(h->row, h->row_ptr, h->sum));
+  PetscCall(PetscMemzero(h, sizeof *h));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode products_destroy(void *pointer) {
+  products *p = (products *)pointer;
+  PetscFunctionBegin;
+  PetscCall(half_reset(&p->half[PLAIN]));
+  PetscCall(half_reset(&p->half[TRANSPOSED]));
+  PetscCall(PetscFree(p));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode products_of(Mat A, products **p) {
+  PetscContainer container;
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)A, MERBIT_KEY, (PetscObject *)&container));
+  *p = NULL;
+  if (container) {
+    PetscCall(PetscContainerGetPointer(container, (void **)p));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* ---- Plans ------------------------------------------------------------------------------- */
+
+/* Replaces the view by one of its non-empty rows if most rows are empty, as they are in the
+ * off-diagonal block of an mpiaij. */
+static PetscErrorCode half_keep_rows(half *h, merbit_view *view) {
+  const PetscInt *row_ptr = (const PetscInt *)view->row_ptr;
+  PetscInt i, k = 0;
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc3(h->rows, &h->row, h->rows + 1, &h->row_ptr, h->rows, &h->sum));
+  for (i = 0; i < (PetscInt)view->rows; i++) {
+    if (row_ptr[i + 1] > row_ptr[i]) {
+      h->row[k] = i;
+      h->row_ptr[k++] = row_ptr[i];
+    }
+  }
+  h->row_ptr[k] = (PetscInt)view->nnz;
+  view->rows = h->rows;
+  view->row_ptr = h->row_ptr;
+  PetscFunctionReturn(0);
+}
+
+/* Says what the plan is, for -merbit_view, or why there is none, for -info as well. */
+static PetscErrorCode half_report(Mat A, const half *h, int operation, merbit_status status) {
+  char line[1024];
+  PetscMPIInt rank;
+  PetscFunctionBegin;
+  if (status == MERBIT_OK) {
+    merbit_plan_describe(h->plan, line, sizeof line);
+  } else {
+    (void)merbit_last_error(merbit_petsc.products, line, sizeof line);
+    PetscCall(PetscInfo(A, "PETSc multiplies, because merbit cannot: %s\n", line));
+  }
+  if (merbit_petsc.view) {
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "merbit [%d] %s: %s%s\n", rank,
+                          operation == PLAIN ? "MatMult" : "MatMultTranspose",
+                          status == MERBIT_OK ? "" : "not by merbit: ", line));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Makes the plan of h anew; h->tuned says for how many products. */
+static PetscErrorCode half_make(Mat A, half *h, int operation, merbit_view view) {
+  const PetscInt *row_ptr = (const PetscInt *)view.row_ptr;
+  const merbit_petsc_stamp stamp = h->stamp;
+  const PetscBool tuned = h->tuned;
+  merbit_plan_desc desc;
+  merbit_status status;
+  PetscInt i;
+  PetscFunctionBegin;
+  PetscCall(merbit_petsc_open_products());
+  PetscCall(half_reset(h));
+  h->stamp = stamp;
+  h->tuned = tuned;
+  h->flops = 2.0 * (PetscLogDouble)view.nnz;
+  for (i = 0; i < (PetscInt)view.rows; i++) {
+    h->rows += row_ptr[i + 1] > row_ptr[i];
+  }
+  if (operation == PLAIN && h->rows < (PetscInt)view.rows / 2) {
+    PetscCall(half_keep_rows(h, &view));
+  }
+  PetscCall(PetscMemzero(&desc, sizeof desc));
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.operation = operation == PLAIN ? MERBIT_OPERATION_N : MERBIT_OPERATION_T;
+  desc.expected_calls = tuned ? PRODUCTS_EXPECTED : 1;
+  desc.unchecked = 1; /* PETSc has checked the arrays */
+  status = merbit_plan_create(merbit_petsc.products, &view, &desc, &h->plan);
+  PetscCall(half_report(A, h, operation, status));
+  PetscFunctionReturn(0);
+}
+
+/* Makes the plan of h fit the values and the structure that A has now. */
+static PetscErrorCode half_refresh(Mat A, half *h, int operation) {
+  merbit_petsc_change change;
+  merbit_view view;
+  PetscFunctionBegin;
+  PetscCall(merbit_petsc_open_csr(A, &h->stamp, &view, &change));
+  if (change != CHANGED_NOTHING) {
+    h->calls = 0;
+  }
+  if (change == CHANGED_STRUCTURE || (h->plan && h->calls >= PRODUCTS_TO_TUNE && !h->tuned)) {
+    /* A transposed plan costs more than its form: it is made once, for many products. */
+    h->tuned = PetscNot(operation == PLAIN && change == CHANGED_STRUCTURE);
+    PetscCall(PetscLogEventBegin(merbit_petsc.plan, A, 0, 0, 0));
+    PetscCall(half_make(A, h, operation, view));
+    PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
+  } else if (change == CHANGED_VALUES && h->plan && view.nnz > 0) {
+    PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
+    MERBIT_PETSC_CALL(merbit_petsc.products,
+                      merbit_plan_update_values(h->plan, view.values, MERBIT_MEMORY_HOST));
+    PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
+  }
+  h->calls++;
+  PetscCall(merbit_petsc_close_csr(A, &view));
+  PetscFunctionReturn(0);
+}
+
+/* ---- Products ---------------------------------------------------------------------------- */
+
+/* Computes z = op(A) x if y is NULL, else z = y + op(A) x; z may be y. */
+static PetscErrorCode half_multiply(half *h, Vec x, Vec y, Vec z) {
+  const PetscScalar one = 1, *x_array;
+  PetscScalar *z_array;
+  merbit_status status;
+  PetscInt i;
+  PetscFunctionBegin;
+  if (y && y != z) {
+    PetscCall(VecCopy(y, z));
+  } else if (!y && h->row_ptr) {
+    PetscCall(VecZeroEntries(z));
+  }
+  PetscCall(VecGetArrayRead(x, &x_array));
+  PetscCall(VecGetArray(z, &z_array));
+  if (h->row_ptr) {
+    status = merbit_spmv(h->plan, NULL, NULL, x_array, NULL, h->sum, NULL);
+    for (i = 0; status == MERBIT_OK && i < h->rows; i++) {
+      z_array[h->row[i]] += h->sum[i];
+    }
+  } else {
+    status = merbit_spmv(h->plan, NULL, NULL, x_array, y ? &one : NULL, z_array, NULL);
+  }
+  PetscCall(VecRestoreArray(z, &z_array));
+  PetscCall(VecRestoreArrayRead(x, &x_array));
+  MERBIT_PETSC_CALL(merbit_petsc.products, status);
+  PetscCall(PetscLogFlops(h->flops - (y ? 0 : (PetscLogDouble)h->rows)));
+  PetscFunctionReturn(0);
+}
+
+/* Computes z = op(A) x or z = y + op(A) x, by PETSc where merbit has no plan. */
+static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
+  const int operation = product < MULT_TRANSPOSE ? PLAIN : TRANSPOSED;
+  products *p;
+  PetscFunctionBegin;
+  PetscCall(products_of(A, &p));
+  PetscCheck(p, PETSC_COMM_SELF, PETSC_ERR_PLIB, "This %s has lost its products",
+             MATSEQAIJMERBIT);
+  PetscCall(half_refresh(A, &p->half[operation], operation));
+  if (p->half[operation].plan) {
+    PetscCall(PetscLogEventBegin(merbit_petsc.multiply, A, x, z, 0));
+    PetscCall(half_multiply(&p->half[operation], x, y, z));
+    PetscCall(PetscLogEventEnd(merbit_petsc.multiply, A, x, z, 0));
+  } else if (y) {
+    PetscCall(((mult_add_function)p->base[product])(A, x, y, z));
+  } else {
+    PetscCall(((mult_function)p->base[product])(A, x, z));
+  }
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode mult(Mat A, Vec x, Vec z) {
+  return multiply(A, MULT, x, NULL, z);
+}
+
+static PetscErrorCode mult_add(Mat A, Vec x, Vec y, Vec z) {
+  return multiply(A, MULT_ADD, x, y, z);
+}
+
+static PetscErrorCode mult_transpose(Mat A, Vec x, Vec z) {
+  return multiply(A, MULT_TRANSPOSE, x, NULL, z);
+}
+
+static PetscErrorCode mult_transpose_add(Mat A, Vec x, Vec y, Vec z) {
+  return multiply(A, MULT_TRANSPOSE_ADD, x, y, z);
+}
+
+/* Makes merbit multiply by A, a matrix of PETSc's type seqaij or of one derived from it. */
+PetscErrorCode merbit_petsc_take_products(Mat A) {
+  static void (*const ours[PRODUCTS])(void) = {(void (*)(void))mult, (void (*)(void))mult_add,
+                                               (void (*)(void))mult_transpose,
+                                               (void (*)(void))mult_transpose_add};
+  PetscContainer container;
+  products *p;
+  int k;
+  PetscFunctionBegin;
+  PetscCall(products_of(A, &p));
+  if (p) {
+    PetscFunctionReturn(0);
+  }
+  PetscCall(PetscNew(&p));
+  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
+  PetscCall(PetscContainerSetPointer(container, p));
+  PetscCall(PetscContainerSetUserDestroy(container, products_destroy));
+  PetscCall(PetscObjectCompose((PetscObject)A, MERBIT_KEY, (PetscObject)container));
+  PetscCall(PetscContainerDestroy(&container));
+  for (k = 0; k < PRODUCTS; k++) {
+    PetscCall(MatGetOperation(A, operations[k], &p->base[k]));
+    PetscCall(MatSetOperation(A, operations[k], ours[k]));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Makes PETSc multiply by A again, and destroys the plans. */
+PetscErrorCode merbit_petsc_return_products(Mat A) {
+  products *p;
+  int k;
+  PetscFunctionBegin;
+  PetscCall(products_of(A, &p));
+  for (k = 0; p && k < PRODUCTS; k++) {
+    PetscCall(MatSetOperation(A, operations[k], p->base[k]));
+  }
+  PetscCall(PetscObjectCompose((PetscObject)A, MERBIT_KEY, NULL));
+  PetscFunctionReturn(0);
+}
