@@ -141,7 +141,9 @@ PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_merbit_petsc(void) {
   PetscFunctionBegin;
   PetscCall(check_build());
   PetscCall(PetscRegisterFinalize(finalize));
-  PetscCall(PetscOptionsHasName(NULL, NULL, "-merbit_view", &merbit_petsc.view));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-merbit_view", &merbit_petsc.view, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-merbit_deterministic",
+                                &merbit_petsc.deterministic, NULL));
   PetscCall(PetscClassIdRegister("merbit", &class_id));
   PetscCall(PetscLogEventRegister("MerbitPlan", class_id, &merbit_petsc.plan));
   PetscCall(PetscLogEventRegister("MerbitUpdate", class_id, &merbit_petsc.update));

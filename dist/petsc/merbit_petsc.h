@@ -27,6 +27,7 @@ typedef struct {
   merbit_context *products;   /* the CPU, for products of host vectors; NULL before the first */
   merbit_context *solvers;    /* the GPU if there is one; NULL before the first solver */
   PetscBool view;             /* -merbit_view */
+  PetscBool deterministic;    /* -merbit_deterministic */
   PetscLogEvent plan, update, multiply, solve; /* in -log_view */
 } merbit_petsc_state;
 

@@ -49,8 +49,8 @@ static PetscErrorCode apply(PC pc, Vec r, Vec z) {
   PetscCall(merbit_petsc_solver_solve(&p->solver, pc->pmat, &p->desc, r, z, PETSC_FALSE, NULL, 0));
   if (p->solver.result.stop == MERBIT_STOP_NOT_FINITE ||
       p->solver.result.stop == MERBIT_STOP_BREAKDOWN) {
-    PetscCall(PCSetFailedReason(pc, PC_SUBPC_ERROR)); /* the KSP finds it by Inf in z, and stops */
-    PetscCall(VecSet(z, PETSC_INFINITY));
+    PetscCall(PCSetFailedReason(pc, PC_SUBPC_ERROR));
+    PetscCall(VecSetInf(z)); /* the KSP finds Inf, asks for the reason, and stops */
   }
   PetscFunctionReturn(0);
 }

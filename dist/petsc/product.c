@@ -1,6 +1,7 @@
 /* The four products of seqaijmerbit: y = A x, z = y + A x, and both with the transpose of A. The
  * first product with a structure makes a plan. New values update it, a new structure replaces it. */
 #include "merbit_petsc.h"
+#include <petsctime.h>
 
 #define MERBIT_KEY "merbit_products" /* the name under which a matrix holds its products */
 
@@ -8,12 +9,20 @@
  * as about 12 products to build. Until then the plan reads PETSc's arrays as they are. */
 #define PRODUCTS_TO_TUNE 24
 #define PRODUCTS_EXPECTED 1000
+/* The first products of a plan are its trial: after TRIAL_WARM by merbit, TRIAL_TIMED by PETSc and
+ * as many by merbit are timed. A plan whose fastest product is slower than PETSc's is given up. */
+#define TRIAL_WARM 3
+#define TRIAL_TIMED 4
+
+enum { BY_PETSC, BY_MERBIT };
 
 /* The products by one of the two operations. */
 typedef struct {
-  merbit_plan *plan;        /* NULL: PETSc multiplies, because merbit cannot, or nothing has yet */
+  merbit_plan *plan;        /* NULL: PETSc multiplies, because merbit cannot or is slower */
   merbit_petsc_stamp stamp;
-  PetscBool tuned;          /* the plan is made for many products */
+  PetscBool tuned;          /* the plan is made for many products, or cannot be made */
+  PetscInt trial;           /* number of products of the plan, up to the end of its trial */
+  PetscLogDouble fastest[2]; /* seconds of the fastest product in the trial */
   PetscInt calls;           /* number of products since values or structure changed */
   PetscLogDouble flops;     /* of z = y + op(A) x */
   PetscInt rows;            /* number of non-empty rows */
@@ -86,31 +95,23 @@ static PetscErrorCode half_keep_rows(half *h, merbit_view *view) {
   PetscFunctionReturn(0);
 }
 
-/* Says what the plan is, for -merbit_view, or why there is none, for -info as well. */
-static PetscErrorCode half_report(Mat A, const half *h, int operation, merbit_status status) {
-  char line[1024];
+/* Prints a sentence on the products of A, for -merbit_view. */
+static PetscErrorCode half_report(int operation, const char *sentence) {
   PetscMPIInt rank;
   PetscFunctionBegin;
-  if (status == MERBIT_OK) {
-    merbit_plan_describe(h->plan, line, sizeof line);
-  } else {
-    (void)merbit_last_error(merbit_petsc.products, line, sizeof line);
-    PetscCall(PetscInfo(A, "PETSc multiplies, because merbit cannot: %s\n", line));
-  }
   if (merbit_petsc.view) {
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-    PetscCall(PetscPrintf(PETSC_COMM_SELF, "merbit [%d] %s: %s%s\n", rank,
-                          operation == PLAIN ? "MatMult" : "MatMultTranspose",
-                          status == MERBIT_OK ? "" : "not by merbit: ", line));
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "merbit [%d] %s: %s\n", rank,
+                          operation == PLAIN ? "MatMult" : "MatMultTranspose", sentence));
   }
   PetscFunctionReturn(0);
 }
 
-/* Makes the plan of h anew; h->tuned says for how many products. */
-static PetscErrorCode half_make(Mat A, half *h, int operation, merbit_view view) {
+/* Makes the plan of h anew, for many products if it is to be tuned. */
+static PetscErrorCode half_make(Mat A, half *h, int operation, PetscBool tuned, merbit_view view) {
   const PetscInt *row_ptr = (const PetscInt *)view.row_ptr;
   const merbit_petsc_stamp stamp = h->stamp;
-  const PetscBool tuned = h->tuned;
+  char line[1024], reason[MERBIT_MESSAGE_SIZE];
   merbit_plan_desc desc;
   merbit_status status;
   PetscInt i;
@@ -118,7 +119,7 @@ static PetscErrorCode half_make(Mat A, half *h, int operation, merbit_view view)
   PetscCall(merbit_petsc_open_products());
   PetscCall(half_reset(h));
   h->stamp = stamp;
-  h->tuned = tuned;
+  h->fastest[BY_PETSC] = h->fastest[BY_MERBIT] = PETSC_INFINITY;
   h->flops = 2.0 * (PetscLogDouble)view.nnz;
   for (i = 0; i < (PetscInt)view.rows; i++) {
     h->rows += row_ptr[i + 1] > row_ptr[i];
@@ -132,7 +133,15 @@ static PetscErrorCode half_make(Mat A, half *h, int operation, merbit_view view)
   desc.expected_calls = tuned ? PRODUCTS_EXPECTED : 1;
   desc.unchecked = 1; /* PETSc has checked the arrays */
   status = merbit_plan_create(merbit_petsc.products, &view, &desc, &h->plan);
-  PetscCall(half_report(A, h, operation, status));
+  h->tuned = PetscNot(!tuned && h->plan);
+  if (status == MERBIT_OK) {
+    merbit_plan_describe(h->plan, line, sizeof line);
+  } else {
+    (void)merbit_last_error(merbit_petsc.products, reason, sizeof reason);
+    PetscCall(PetscSNPrintf(line, sizeof line, "PETSc multiplies; merbit cannot: %s", reason));
+    PetscCall(PetscInfo(A, "%s\n", line));
+  }
+  PetscCall(half_report(operation, line));
   PetscFunctionReturn(0);
 }
 
@@ -145,11 +154,11 @@ static PetscErrorCode half_refresh(Mat A, half *h, int operation) {
   if (change != CHANGED_NOTHING) {
     h->calls = 0;
   }
-  if (change == CHANGED_STRUCTURE || (h->plan && h->calls >= PRODUCTS_TO_TUNE && !h->tuned)) {
+  if (change == CHANGED_STRUCTURE || (h->calls >= PRODUCTS_TO_TUNE && !h->tuned)) {
     /* A transposed plan costs more than its form: it is made once, for many products. */
-    h->tuned = PetscNot(operation == PLAIN && change == CHANGED_STRUCTURE);
+    const PetscBool tuned = PetscNot(operation == PLAIN && change == CHANGED_STRUCTURE);
     PetscCall(PetscLogEventBegin(merbit_petsc.plan, A, 0, 0, 0));
-    PetscCall(half_make(A, h, operation, view));
+    PetscCall(half_make(A, h, operation, tuned, view));
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
   } else if (change == CHANGED_VALUES && h->plan && view.nnz > 0) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
@@ -193,24 +202,60 @@ static PetscErrorCode half_multiply(half *h, Vec x, Vec y, Vec z) {
   PetscFunctionReturn(0);
 }
 
-/* Computes z = op(A) x or z = y + op(A) x, by PETSc where merbit has no plan. */
+/* Returns which side computes the next product. */
+static int half_side(const half *h) {
+  const PetscInt timed = h->trial - TRIAL_WARM;
+  return !h->plan || (!merbit_petsc.deterministic && timed >= 0 && timed < TRIAL_TIMED) ? BY_PETSC
+                                                                                       : BY_MERBIT;
+}
+
+/* Counts a product of the trial, and gives up the plan if that ends with it the slower. */
+static PetscErrorCode half_judge(half *h, int operation, int side, PetscLogDouble seconds) {
+  char sentence[128];
+  PetscFunctionBegin;
+  if (!h->plan || merbit_petsc.deterministic || h->trial >= TRIAL_WARM + 2 * TRIAL_TIMED) {
+    PetscFunctionReturn(0);
+  }
+  if (h->trial++ >= TRIAL_WARM) {
+    h->fastest[side] = PetscMin(h->fastest[side], seconds);
+  }
+  if (h->trial == TRIAL_WARM + 2 * TRIAL_TIMED && h->fastest[BY_MERBIT] > h->fastest[BY_PETSC]) {
+    merbit_plan_destroy(h->plan);
+    h->plan = NULL;
+    PetscCall(PetscSNPrintf(sentence, sizeof sentence,
+                            "PETSc multiplies; it takes %.2f us, merbit %.2f us",
+                            1e6 * h->fastest[BY_PETSC], 1e6 * h->fastest[BY_MERBIT]));
+    PetscCall(half_report(operation, sentence));
+  }
+  PetscFunctionReturn(0);
+}
+
+/* Computes z = op(A) x or z = y + op(A) x, by merbit or by PETSc. */
 static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
   const int operation = product < MULT_TRANSPOSE ? PLAIN : TRANSPOSED;
+  PetscLogDouble begin, end;
   products *p;
+  half *h;
+  int side;
   PetscFunctionBegin;
   PetscCall(products_of(A, &p));
   PetscCheck(p, PETSC_COMM_SELF, PETSC_ERR_PLIB, "This %s has lost its products",
              MATSEQAIJMERBIT);
-  PetscCall(half_refresh(A, &p->half[operation], operation));
-  if (p->half[operation].plan) {
+  h = &p->half[operation];
+  PetscCall(half_refresh(A, h, operation));
+  side = half_side(h);
+  PetscCall(PetscTime(&begin));
+  if (side == BY_MERBIT) {
     PetscCall(PetscLogEventBegin(merbit_petsc.multiply, A, x, z, 0));
-    PetscCall(half_multiply(&p->half[operation], x, y, z));
+    PetscCall(half_multiply(h, x, y, z));
     PetscCall(PetscLogEventEnd(merbit_petsc.multiply, A, x, z, 0));
   } else if (y) {
     PetscCall(((mult_add_function)p->base[product])(A, x, y, z));
   } else {
     PetscCall(((mult_function)p->base[product])(A, x, z));
   }
+  PetscCall(PetscTime(&end));
+  PetscCall(half_judge(h, operation, side, end - begin));
   PetscFunctionReturn(0);
 }
 

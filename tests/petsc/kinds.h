@@ -72,16 +72,4 @@ static PetscErrorCode fill(Vec x, PetscInt seed) {
   PetscFunctionReturn(0);
 }
 
-/* Writes how many products merbit has computed on this process; -log_view or the like is on. */
-static PetscErrorCode count_products(PetscLogDouble *count) {
-  PetscEventPerfInfo info;
-  PetscLogEvent event;
-  PetscFunctionBegin;
-  PetscCall(PetscLogEventGetId("MerbitMult", &event));
-  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "There is no event MerbitMult");
-  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
-  *count = (PetscLogDouble)info.count;
-  PetscFunctionReturn(0);
-}
-
 #endif
