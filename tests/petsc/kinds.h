@@ -3,7 +3,6 @@
 #ifndef TESTS_PETSC_KINDS_H
 #define TESTS_PETSC_KINDS_H
 #include <petscksp.h>
-#include <stdlib.h>
 
 typedef enum { AIJ, AIJMERBIT, BLOCKS_MERBIT, KINDS } kind;
 
