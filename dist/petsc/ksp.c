@@ -6,6 +6,7 @@
 typedef struct {
   merbit_solver_desc desc; /* what the options say */
   merbit_petsc_solver solver;
+  double *history;         /* the residuals of the last solve */
 } ksp_merbit;
 
 static PetscErrorCode set_from_options(KSP ksp, PetscOptionItems *PetscOptionsObject) {
@@ -73,8 +74,7 @@ static KSPConvergedReason reason_of(merbit_stop stop) {
                                           : KSP_DIVERGED_BREAKDOWN;
 }
 
-/* Solves, with room for the residuals of all iterations in `history`. */
-static PetscErrorCode solve_with(KSP ksp, double *history) {
+static PetscErrorCode solve(KSP ksp) {
   ksp_merbit *k = (ksp_merbit *)ksp->data;
   const merbit_solver_result *result = &k->solver.result;
   PetscReal norm;
@@ -83,32 +83,26 @@ static PetscErrorCode solve_with(KSP ksp, double *history) {
   PetscFunctionBegin;
   PetscCheck(!ksp->transpose_solve, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
              "-ksp_type merbit has no KSPSolveTranspose; use PETSc's KSP, or give the transpose");
+  PetscCheck(ksp->max_it < PETSC_MPI_INT_MAX, PetscObjectComm((PetscObject)ksp),
+             PETSC_ERR_ARG_OUTOFRANGE, "-ksp_max_it %" PetscInt_FMT " is too large for merbit",
+             ksp->max_it);
   PetscCall(KSPGetOperators(ksp, &A, &P));
   PetscCall(take_preconditioner(ksp, A, P, &k->desc));
   k->desc.tolerance = (double)ksp->rtol;
   k->desc.max_iterations = (int)ksp->max_it;
+  PetscCall(PetscFree(k->history));
+  PetscCall(PetscMalloc1(ksp->max_it + 1, &k->history));
   PetscCall(VecNorm(ksp->vec_rhs, NORM_2, &norm));
   PetscCall(merbit_petsc_solver_solve(&k->solver, A, &k->desc, ksp->vec_rhs, ksp->vec_sol,
-                                      PetscNot(ksp->guess_zero), history, (int)ksp->max_it + 1));
+                                      PetscNot(ksp->guess_zero), k->history,
+                                      (int)ksp->max_it + 1));
   for (i = 0; i <= (PetscInt)result->iterations; i++) {
-    PetscCall(KSPLogResidualHistory(ksp, norm * (PetscReal)history[i]));
-    PetscCall(KSPMonitor(ksp, i, norm * (PetscReal)history[i]));
+    PetscCall(KSPLogResidualHistory(ksp, norm * (PetscReal)k->history[i]));
+    PetscCall(KSPMonitor(ksp, i, norm * (PetscReal)k->history[i]));
   }
   ksp->its = (PetscInt)result->iterations;
   ksp->rnorm = norm * (PetscReal)result->residual;
   ksp->reason = reason_of(result->stop);
-  PetscFunctionReturn(0);
-}
-
-static PetscErrorCode solve(KSP ksp) {
-  double *history;
-  PetscFunctionBegin;
-  PetscCheck(ksp->max_it < PETSC_MPI_INT_MAX, PetscObjectComm((PetscObject)ksp),
-             PETSC_ERR_ARG_OUTOFRANGE, "-ksp_max_it %" PetscInt_FMT " is too large for merbit",
-             ksp->max_it);
-  PetscCall(PetscCalloc1(ksp->max_it + 1, &history));
-  PetscCall(solve_with(ksp, history));
-  PetscCall(PetscFree(history));
   PetscFunctionReturn(0);
 }
 
@@ -119,8 +113,10 @@ static PetscErrorCode view(KSP ksp, PetscViewer viewer) {
 }
 
 static PetscErrorCode reset(KSP ksp) {
+  ksp_merbit *k = (ksp_merbit *)ksp->data;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_solver_reset(&((ksp_merbit *)ksp->data)->solver));
+  PetscCall(merbit_petsc_solver_reset(&k->solver));
+  PetscCall(PetscFree(k->history));
   PetscFunctionReturn(0);
 }
 

@@ -119,11 +119,14 @@ static PetscErrorCode finalize(void) {
 
 /* Refuses a PETSc whose version or types are not those that the plugin was built for. */
 static PetscErrorCode check_build(void) {
+  PetscDataType type; /* PETSC_SCALAR would be the plugin's own */
   PetscInt major, minor;
+  PetscBool found;
   size_t scalar, integer;
   PetscFunctionBegin;
   PetscCall(PetscGetVersionNumber(&major, &minor, NULL, NULL));
-  PetscCall(PetscDataTypeGetSize(PETSC_SCALAR, &scalar));
+  PetscCall(PetscDataTypeFromString("scalar", &type, &found));
+  PetscCall(PetscDataTypeGetSize(type, &scalar));
   PetscCall(PetscDataTypeGetSize(PETSC_INT, &integer));
   PetscCheck((int)major == PETSC_VERSION_MAJOR && (int)minor == PETSC_VERSION_MINOR &&
                  scalar == sizeof(PetscScalar) && integer == sizeof(PetscInt),

@@ -6,7 +6,11 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/environment.sh"
-if ! command -v make mpicc mpirun pkg-config >/dev/null 2>&1 || ! pkg-config --exists "${PETSC-petsc}"; then
+missing=""
+for tool in make mpicc mpirun pkg-config; do
+  command -v $tool >/dev/null 2>&1 || missing=$tool
+done
+if [ -n "$missing" ] || ! pkg-config --exists "$PETSC"; then
   echo "== installing PETSc and Open MPI with apt-get"
   sudo=""
   [ "$(id -u)" -eq 0 ] || sudo=sudo

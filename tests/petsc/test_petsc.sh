@@ -14,7 +14,7 @@ for tool in mpicc mpirun pkg-config make; do
 done
 pkg-config --exists "$PETSC" || { echo "skipped: pkg-config finds no $PETSC (Debian: apt-get install petsc-dev)"; exit 77; }
 
-make -s -C "$here" PETSC="$PETSC"
+make -s -C "$here"
 cd "$build"
 library=$build/libmerbit_petsc.so
 system=$(pkg-config --cflags-only-I "$PETSC" | sed 's/-I/-isystem /g')
