@@ -38,6 +38,16 @@ expect() { # expect TEXT: in log.txt
   grep -q "$1" log.txt || { cat log.txt; echo "failed: no '$1' in what it printed"; exit 1; }
 }
 
+refused() { # refused TEXT PROGRAM [OPTION...]: it fails, and says the text
+  text=$1
+  shift
+  if LD_PRELOAD=${preload-} "$@" >log.txt 2>&1; then
+    echo "failed: $* was not refused"
+    exit 1
+  fi
+  expect "$text"
+}
+
 for name in operations solvers; do
   compile "$PETSC"
 done
@@ -56,11 +66,38 @@ run 2 ./laplace -n 12 -dll_prepend "$library" -mat_type aijmerbit -merbit_view -
 expect '^merbit \[1\] MatMult: merge on the CPU'
 expect '^MerbitPlan  *[1-9]'
 expect '^MerbitMult  *[1-9]'
-if mpirun -n 1 ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit -merbit_threads -1 >log.txt 2>&1; then
-  echo "failed: -merbit_threads -1 was taken"
-  exit 1
-fi
-expect 'merbit_threads -1 is out of range'
+refused 'merbit_threads -1 is out of range' ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit -merbit_threads -1
+refused 'merbit: .*libcuda' ./laplace -n 8 -dll_prepend "$library" -ksp_type merbit -pc_type none -merbit_side cuda
+
+# A plugin for another PETSc, which is this one with another version.
+cat >version.c <<'END'
+int PetscGetVersionNumber(int *major, int *minor, int *subminor, int *release);
+int PetscGetVersionNumber(int *major, int *minor, int *subminor, int *release) {
+  (void)subminor;
+  (void)release;
+  *major = 9;
+  *minor = 9;
+  return 0;
+}
+END
+mpicc -shared -fPIC -o version.so version.c
+preload=$build/version.so refused 'but this is PETSc 9.9' ./laplace -n 8 -dll_prepend "$library"
+
+# merbit's failures: without a plan PETSc multiplies; a product or an update that fails stops the program.
+include="$(pkg-config --cflags-only-I "$PETSC") -I$root"
+mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -c -o faults.o "$root/tests/petsc/faults.c"
+mpicc -std=c99 -O1 -fPIC -fvisibility=hidden $include -Dmerbit_plan_create=fault_plan_create -Dmerbit_spmv=fault_spmv \
+  -Dmerbit_plan_update_values=fault_update_values -c -o faulty.o "$here/product.c"
+mkdir -p faults
+mpicc -shared -o faults/libmerbit_petsc.so faults.o faulty.o aij.o ksp.o merbit_petsc.o pc.o solver.o \
+  $(pkg-config --libs "$PETSC") -lm -ldl -pthread
+library=$build/faults/libmerbit_petsc.so
+FAULT=plan run 2 ./operations -dll_prepend "$library"
+FAULT=plan run 1 ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit -merbit_view
+expect 'PETSc multiplies; merbit cannot: .*vectors'
+FAULT=spmv refused 'merbit_spmv: .x. is NULL' ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit
+FAULT=update refused 'merbit: the new values are NULL' ./operations -dll_prepend "$library"
+library=$build/libmerbit_petsc.so
 
 # Programs that know nothing of merbit.
 N=16 sh "$here/run.sh" >log.txt || { cat log.txt; exit 1; }
