@@ -2,15 +2,23 @@
  * mpiaij, but for the products of their local blocks. */
 #include "merbit_petsc.h"
 
-/* What PETSc has for seqaij and mpiaij under names that hold the type's: "%s" is replaced by the
- * type. Derived types do not inherit it, unless it is copied. */
-static const char *const inherited[] = {
-    "MatConvert_%s_hypre_C",    "MatConvert_%s_is_C",        "MatConvert_%s_scalapack_C",
-    "MatConvert_%s_elemental_C", "MatConvert_%s_seqbaij_C",   "MatConvert_%s_mpibaij_C",
-    "MatConvert_%s_seqsbaij_C", "MatConvert_%s_mpisbaij_C",  "MatConvert_%s_seqdense_C",
-    "MatConvert_%s_mpidense_C", "MatConvert_%s_seqsell_C",   "MatConvert_%s_mpisell_C",
-    "MatProductSetFromOptions_%s_seqdense_C", "MatProductSetFromOptions_%s_mpidense_C",
-    "MatProductSetFromOptions_%s_hypre_C"};
+/* What PETSc has for seqaij and mpiaij under names that hold the type's: "%s" is replaced by
+ * the type. Derived types do not inherit it, unless it is copied. */
+static const char *const inherited[] = {"MatConvert_%s_hypre_C",
+                                        "MatConvert_%s_is_C",
+                                        "MatConvert_%s_scalapack_C",
+                                        "MatConvert_%s_elemental_C",
+                                        "MatConvert_%s_seqbaij_C",
+                                        "MatConvert_%s_mpibaij_C",
+                                        "MatConvert_%s_seqsbaij_C",
+                                        "MatConvert_%s_mpisbaij_C",
+                                        "MatConvert_%s_seqdense_C",
+                                        "MatConvert_%s_mpidense_C",
+                                        "MatConvert_%s_seqsell_C",
+                                        "MatConvert_%s_mpisell_C",
+                                        "MatProductSetFromOptions_%s_seqdense_C",
+                                        "MatProductSetFromOptions_%s_mpidense_C",
+                                        "MatProductSetFromOptions_%s_hypre_C"};
 
 static PetscErrorCode from_seqaij(Mat A, MatType type, MatReuse reuse, Mat *M);
 static PetscErrorCode to_seqaij(Mat A, MatType type, MatReuse reuse, Mat *M);
@@ -49,8 +57,8 @@ static PetscErrorCode take_name(Mat A, const type_pair *pair) {
   PetscFunctionReturn(0);
 }
 
-/* Makes *M the matrix that a conversion of A is to change: a copy of A, or A itself. Sets *done if
- * nothing remains to be changed, because *M has the type and takes only A's values. */
+/* Makes *M the matrix that a conversion of A is to change: a copy of A, or A itself. Sets *done
+ * if nothing remains to be changed, because *M has the type and takes only A's values. */
 static PetscErrorCode target(Mat A, MatReuse reuse, Mat *M, PetscBool *done) {
   PetscFunctionBegin;
   *done = reuse == MAT_REUSE_MATRIX ? PETSC_TRUE : PETSC_FALSE;
@@ -98,8 +106,8 @@ static PetscErrorCode create_sequential(Mat A) {
 /* ---- mpiaijmerbit ------------------------------------------------------------------------ */
 
 /* Gives the local blocks of A the sequential type, PETSc's or ours. */
-static PetscErrorCode convert_blocks(Mat A, PetscErrorCode (*convert)(Mat, MatType, MatReuse,
-                                                                      Mat *)) {
+static PetscErrorCode convert_blocks(Mat A,
+                                     PetscErrorCode (*convert)(Mat, MatType, MatReuse, Mat *)) {
   Mat blocks[2] = {NULL, NULL}; /* the columns of this process, those of others */
   int k;
   PetscFunctionBegin;
@@ -164,8 +172,8 @@ static PetscErrorCode create_parallel(Mat A) {
   PetscFunctionReturn(0);
 }
 
-/* Makes the types known: -mat_type aijmerbit, and -mat_seqaij_type seqaijmerbit, which gives the
- * sequential type to local blocks of any mpiaij. */
+/* Makes the types known: -mat_type aijmerbit, and -mat_seqaij_type seqaijmerbit, which gives
+ * the sequential type to local blocks of any mpiaij. */
 PetscErrorCode merbit_petsc_register_types(void) {
   PetscFunctionBegin;
   PetscCall(MatRegisterRootName(MATAIJMERBIT, MATSEQAIJMERBIT, MATMPIAIJMERBIT));

@@ -1,9 +1,10 @@
-/* Times products y = A x with PETSc's matrix types, and writes a line of JSON for each. bench.sh
- * runs it on 1, 2 and 4 processes. Options: -types lists those to compare with aij (aijmerbit,
- * aijperm, aijsell, aijmkl; those that this PETSc lacks are left out), -size is the number of rows
- * of each matrix, -seconds the time for each, -json the file.
+/* Times products y = A x with PETSc's matrix types, and writes a line of JSON for each.
+ * bench.sh runs it on 1, 2 and 4 processes. Options: -types lists those to compare with aij
+ * (aijmerbit, aijperm, aijsell, aijmkl; those that this PETSc lacks are left out), -size is the
+ * number of rows of each matrix, -seconds the time for each, -json the file.
  *
- * The types multiply in turn, in rounds. A time is the median over rounds of the slowest process. */
+ * The types multiply in turn, in rounds. A time is the median over rounds of the slowest
+ * process. */
 #include <petscksp.h>
 #include <petsctime.h>
 #include <stdlib.h>
@@ -67,14 +68,16 @@ static PetscInt power_law(PetscInt vertex, PetscInt n, PetscInt *cols) {
   return count;
 }
 
-static const shape shapes[] = {
-    {"7-point", 1, stencil7}, {"27-point", 1, stencil27}, {"blocks of 3, 7-point", 3, stencil7},
-    {"power law", 1, power_law}};
+static const shape shapes[] = {{"7-point", 1, stencil7},
+                               {"27-point", 1, stencil27},
+                               {"blocks of 3, 7-point", 3, stencil7},
+                               {"power law", 1, power_law}};
 
 /* Assembles a matrix of about `size` rows as an aij. */
 static PetscErrorCode assemble(const shape *s, PetscInt size, Mat *A) {
-  const PetscInt n = (PetscInt)(PetscPowReal((PetscReal)size / (PetscReal)s->unknowns,
-                                             (PetscReal)1 / 3) + 0.5);
+  const PetscInt n =
+      (PetscInt)(PetscPowReal((PetscReal)size / (PetscReal)s->unknowns, (PetscReal)1 / 3) +
+                 0.5);
   const PetscInt rows = n * n * n * s->unknowns;
   PetscInt begin, end, i, j, k, count, *vertices, *cols;
   PetscScalar *values;
@@ -94,7 +97,8 @@ static PetscErrorCode assemble(const shape *s, PetscInt size, Mat *A) {
       for (k = 0; k < s->unknowns; k++) {
         const PetscInt at = j * s->unknowns + k;
         cols[at] = vertices[j] * s->unknowns + k;
-        values[at] = (PetscScalar)(hash((unsigned)(i * 31 + cols[at])) % 1000) / (PetscScalar)500;
+        values[at] =
+            (PetscScalar)(hash((unsigned)(i * 31 + cols[at])) % 1000) / (PetscScalar)500;
       }
     }
     PetscCall(MatSetValues(*A, 1, &i, count * s->unknowns, cols, values, INSERT_VALUES));
@@ -127,7 +131,8 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Times the types on one matrix, and writes a line for each. The first type is the reference. */
+/* Times the types on one matrix, and writes a line for each. The first type is the reference.
+ */
 static PetscErrorCode measure(const shape *s, PetscInt size, double time_s, char **types,
                               PetscInt count, PetscViewer json) {
   double times[MOST_TYPES][ROUNDS], once = 0;
@@ -171,7 +176,8 @@ static PetscErrorCode measure(const shape *s, PetscInt size, double time_s, char
                           times[0][ROUNDS / 2] / times[t][ROUNDS / 2]));
     PetscCall(PetscViewerASCIIPrintf(
         json,
-        "  {\"matrix\": \"%s\", \"ranks\": %d, \"rows\": %" PetscInt_FMT ", \"nonzeros\": %.0f, "
+        "  {\"matrix\": \"%s\", \"ranks\": %d, \"rows\": %" PetscInt_FMT
+        ", \"nonzeros\": %.0f, "
         "\"type\": \"%s\", \"us\": %.3f, \"ratio\": %.3f}\n",
         s->name, ranks, rows, info.nz_used, types[t], 1e6 * times[t][ROUNDS / 2],
         times[0][ROUNDS / 2] / times[t][ROUNDS / 2]));

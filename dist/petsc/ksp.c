@@ -1,12 +1,12 @@
-/* -ksp_type merbit: a whole solve by merbit's CG, BiCGSTAB or GMRES. Its preconditioner is the PC
- * of the KSP, which must be one that merbit has as well. */
+/* -ksp_type merbit: a whole solve by merbit's CG, BiCGSTAB or GMRES. Its preconditioner is the
+ * PC of the KSP, which must be one that merbit has as well. */
 #include "merbit_petsc.h"
 #include <petsc/private/kspimpl.h> /* a KSP type fills the record of the KSP */
 
 typedef struct {
   merbit_solver_desc desc; /* what the options say */
   merbit_petsc_solver solver;
-  double *history;         /* the residuals of the last solve */
+  double *history; /* the residuals of the last solve */
 } ksp_merbit;
 
 static PetscErrorCode set_from_options(KSP ksp, PetscOptionItems *PetscOptionsObject) {
@@ -32,20 +32,22 @@ static PetscErrorCode take_preconditioner(KSP ksp, Mat A, Mat P, merbit_solver_d
     PetscCall(PCJacobiGetType(ksp->pc, &diagonal));
     PetscCall(PCJacobiGetUseAbs(ksp->pc, &absolute));
   }
-  PetscCheck((none || jacobi || blocks) && diagonal == PC_JACOBI_DIAGONAL && !absolute,
-             PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
-             "-ksp_type merbit solves with -pc_type none, jacobi (the plain diagonal) or pbjacobi, "
-             "but the preconditioner is %s; choose one of these, or PETSc's KSP",
-             ((PetscObject)ksp->pc)->type_name);
+  PetscCheck(
+      (none || jacobi || blocks) && diagonal == PC_JACOBI_DIAGONAL && !absolute,
+      PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
+      "-ksp_type merbit solves with -pc_type none, jacobi (the plain diagonal) or pbjacobi, "
+      "but the preconditioner is %s; choose one of these, or PETSc's KSP",
+      ((PetscObject)ksp->pc)->type_name);
   PetscCheck(none || A == P, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
              "-ksp_type merbit makes its preconditioner from the matrix of the system, but "
              "KSPSetOperators gave another one for it; give the same matrix twice");
   if (blocks) {
     PetscCall(MatGetBlockSize(A, &size));
-    PetscCheck(size <= 32, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
-               "merbit has blocks of up to 32 rows for pbjacobi, but the block size of the matrix "
-               "is %" PetscInt_FMT,
-               size);
+    PetscCheck(
+        size <= 32, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
+        "merbit has blocks of up to 32 rows for pbjacobi, but the block size of the matrix "
+        "is %" PetscInt_FMT,
+        size);
   }
   desc->preconditioner = blocks   ? MERBIT_PRECONDITIONER_BLOCK_JACOBI
                          : jacobi ? MERBIT_PRECONDITIONER_JACOBI
@@ -61,9 +63,10 @@ static PetscErrorCode set_up(KSP ksp) {
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(merbit_petsc_solver_check((PetscObject)ksp, A));
   PetscCall(MatGetNullSpace(A, &kernel));
-  PetscCheck(!kernel, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
-             "-ksp_type merbit does not remove a null space, but the matrix has one attached; use "
-             "PETSc's KSP");
+  PetscCheck(
+      !kernel, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
+      "-ksp_type merbit does not remove a null space, but the matrix has one attached; use "
+      "PETSc's KSP");
   PetscFunctionReturn(0);
 }
 
@@ -81,8 +84,9 @@ static PetscErrorCode solve(KSP ksp) {
   PetscInt i;
   Mat A, P;
   PetscFunctionBegin;
-  PetscCheck(!ksp->transpose_solve, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
-             "-ksp_type merbit has no KSPSolveTranspose; use PETSc's KSP, or give the transpose");
+  PetscCheck(
+      !ksp->transpose_solve, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
+      "-ksp_type merbit has no KSPSolveTranspose; use PETSc's KSP, or give the transpose");
   PetscCheck(ksp->max_it < PETSC_MPI_INT_MAX, PetscObjectComm((PetscObject)ksp),
              PETSC_ERR_ARG_OUTOFRANGE, "-ksp_max_it %" PetscInt_FMT " is too large for merbit",
              ksp->max_it);

@@ -13,8 +13,8 @@ merbit_petsc_state merbit_petsc;
 PetscErrorCode merbit_petsc_error(int line, const char *function, const char *file,
                                   merbit_context *context, merbit_status status) {
   char sentence[MERBIT_MESSAGE_SIZE];
-  const PetscErrorCode code = status == MERBIT_OUT_OF_MEMORY     ? PETSC_ERR_MEM
-                              : status == MERBIT_NOT_SUPPORTED   ? PETSC_ERR_SUP
+  const PetscErrorCode code = status == MERBIT_OUT_OF_MEMORY      ? PETSC_ERR_MEM
+                              : status == MERBIT_NOT_SUPPORTED    ? PETSC_ERR_SUP
                               : status == MERBIT_INVALID_ARGUMENT ? PETSC_ERR_ARG_WRONG
                                                                   : PETSC_ERR_LIB;
   (void)merbit_last_error(context, sentence, sizeof sentence);
@@ -33,7 +33,8 @@ static PetscErrorCode open_context(merbit_side side, merbit_context **context) {
   }
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-merbit_threads", &threads, NULL));
   PetscCheck(threads >= 0 && threads <= 1024, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "-merbit_threads %" PetscInt_FMT " is out of range; give 1 to 1024, or 0 for as many "
+             "-merbit_threads %" PetscInt_FMT
+             " is out of range; give 1 to 1024, or 0 for as many "
              "as the process may use",
              threads);
   PetscCall(PetscMemzero(&desc, sizeof desc));
@@ -63,8 +64,9 @@ PetscErrorCode merbit_petsc_open_solvers(void) {
 
 /* ---- The arrays of a matrix -------------------------------------------------------------- */
 
-/* Describes A, a seqaij or derived from it, by a view of PETSc's own arrays. Tells what has changed
- * since `stamp`, and stamps it anew. Call merbit_petsc_close_csr when the values are read. */
+/* Describes A, a seqaij or derived from it, by a view of PETSc's own arrays. Tells what has
+ * changed since `stamp`, and stamps it anew. Call merbit_petsc_close_csr when the values are
+ * read. */
 PetscErrorCode merbit_petsc_open_csr(Mat A, merbit_petsc_stamp *stamp, merbit_view *view,
                                      merbit_petsc_change *change) {
   const merbit_petsc_stamp old = *stamp;

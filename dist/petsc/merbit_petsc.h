@@ -13,21 +13,21 @@ PETSC_EXTERN PetscErrorCode PetscObjectStateGet(PetscObject, PetscObjectState *)
 #define MATMPIAIJMERBIT "mpiaijmerbit"
 
 /* Stops with merbit's sentence if a call on `context` fails. */
-#define MERBIT_PETSC_CALL(context, call) \
-  do { \
-    const merbit_status merbit_status_ = (call); \
-    if (merbit_status_ != MERBIT_OK) { \
-      return merbit_petsc_error(__LINE__, PETSC_FUNCTION_NAME, __FILE__, context, \
-                                merbit_status_); \
-    } \
+#define MERBIT_PETSC_CALL(context, call)                                                       \
+  do {                                                                                         \
+    const merbit_status merbit_status_ = (call);                                               \
+    if (merbit_status_ != MERBIT_OK) {                                                         \
+      return merbit_petsc_error(__LINE__, PETSC_FUNCTION_NAME, __FILE__, context,              \
+                                merbit_status_);                                               \
+    }                                                                                          \
   } while (0)
 
 /* The plugin's state in a process. */
 typedef struct {
-  merbit_context *products;   /* the CPU, for products of host vectors; NULL before the first */
-  merbit_context *solvers;    /* the GPU if there is one; NULL before the first solver */
-  PetscBool view;             /* -merbit_view */
-  PetscBool deterministic;    /* -merbit_deterministic */
+  merbit_context *products; /* the CPU, for products of host vectors; NULL before the first */
+  merbit_context *solvers;  /* the GPU if there is one; NULL before the first solver */
+  PetscBool view;           /* -merbit_view */
+  PetscBool deterministic;  /* -merbit_deterministic */
   PetscLogEvent plan, update, multiply, solve; /* in -log_view */
 } merbit_petsc_state;
 
@@ -49,7 +49,8 @@ PETSC_INTERN PetscErrorCode merbit_petsc_error(int line, const char *function, c
 PETSC_INTERN PetscErrorCode merbit_petsc_open_products(void);
 PETSC_INTERN PetscErrorCode merbit_petsc_open_solvers(void);
 PETSC_INTERN PetscErrorCode merbit_petsc_open_csr(Mat A, merbit_petsc_stamp *stamp,
-                                                  merbit_view *view, merbit_petsc_change *change);
+                                                  merbit_view *view,
+                                                  merbit_petsc_change *change);
 PETSC_INTERN PetscErrorCode merbit_petsc_close_csr(Mat A, merbit_view *view);
 
 /* product.c: the products of a sequential matrix */
@@ -62,7 +63,7 @@ PETSC_INTERN PetscErrorCode merbit_petsc_register_types(void);
 /* A merbit_solver for a sequential matrix, remade as far as the matrix changes. */
 typedef struct {
   merbit_solver *solver;
-  merbit_solver_desc desc;  /* of which the solver was made */
+  merbit_solver_desc desc; /* of which the solver was made */
   merbit_petsc_stamp stamp;
   merbit_solver_result result; /* of the last solve */
 } merbit_petsc_solver;
@@ -73,9 +74,9 @@ PETSC_INTERN PetscErrorCode merbit_petsc_solver_options(PetscOptionItems *PetscO
                                                         merbit_solver_desc *desc);
 PETSC_INTERN PetscErrorCode merbit_petsc_solver_check(PetscObject object, Mat A);
 PETSC_INTERN PetscErrorCode merbit_petsc_solver_solve(merbit_petsc_solver *s, Mat A,
-                                                      const merbit_solver_desc *desc, Vec b, Vec x,
-                                                      PetscBool start_from_x, double *history,
-                                                      int history_size);
+                                                      const merbit_solver_desc *desc, Vec b,
+                                                      Vec x, PetscBool start_from_x,
+                                                      double *history, int history_size);
 PETSC_INTERN PetscErrorCode merbit_petsc_solver_view(const merbit_petsc_solver *s,
                                                      PetscViewer viewer);
 PETSC_INTERN PetscErrorCode merbit_petsc_solver_reset(merbit_petsc_solver *s);

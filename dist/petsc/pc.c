@@ -9,7 +9,8 @@ typedef struct {
 } pc_merbit;
 
 static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObject) {
-  static const char *const kinds[] = {"none", "jacobi", "block_jacobi"}; /* merbit_preconditioner */
+  static const char *const kinds[] = {"none", "jacobi",
+                                      "block_jacobi"}; /* merbit_preconditioner */
   pc_merbit *p = (pc_merbit *)pc->data;
   PetscInt kind = p->desc.preconditioner, most = p->desc.max_iterations;
   PetscReal tolerance = (PetscReal)p->desc.tolerance;
@@ -46,7 +47,8 @@ static PetscErrorCode set_up(PC pc) {
 static PetscErrorCode apply(PC pc, Vec r, Vec z) {
   pc_merbit *p = (pc_merbit *)pc->data;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_solver_solve(&p->solver, pc->pmat, &p->desc, r, z, PETSC_FALSE, NULL, 0));
+  PetscCall(
+      merbit_petsc_solver_solve(&p->solver, pc->pmat, &p->desc, r, z, PETSC_FALSE, NULL, 0));
   if (p->solver.result.stop == MERBIT_STOP_NOT_FINITE ||
       p->solver.result.stop == MERBIT_STOP_BREAKDOWN) {
     PetscCall(PCSetFailedReason(pc, PC_SUBPC_ERROR));

@@ -1,5 +1,6 @@
-/* The four products of seqaijmerbit: y = A x, z = y + A x, and both with the transpose of A. The
- * first product with a structure makes a plan. New values update it, a new structure replaces it. */
+/* The four products of seqaijmerbit: y = A x, z = y + A x, and both with the transpose of A.
+ * The first product with a structure makes a plan. New values update it, a new structure
+ * replaces it. */
 #include "merbit_petsc.h"
 #include <petsctime.h>
 
@@ -9,8 +10,9 @@
  * as about 12 products to build. Until then the plan reads PETSc's arrays as they are. */
 #define PRODUCTS_TO_TUNE 24
 #define PRODUCTS_EXPECTED 1000
-/* The first products of a plan are its trial: after TRIAL_WARM by merbit, TRIAL_TIMED by PETSc and
- * as many by merbit are timed. A plan whose fastest product is slower than PETSc's is given up. */
+/* The first products of a plan are its trial: after TRIAL_WARM by merbit, TRIAL_TIMED by PETSc
+ * and as many by merbit are timed. A plan whose fastest product is slower than PETSc's is given
+ * up. */
 #define TRIAL_WARM 3
 #define TRIAL_TIMED 4
 
@@ -18,17 +20,17 @@ enum { BY_PETSC, BY_MERBIT };
 
 /* The products by one of the two operations. */
 typedef struct {
-  merbit_plan *plan;        /* NULL: PETSc multiplies, because merbit cannot or is slower */
+  merbit_plan *plan; /* NULL: PETSc multiplies, because merbit cannot or is slower */
   merbit_petsc_stamp stamp;
-  PetscBool tuned;          /* the plan is made for many products, or cannot be made */
-  PetscInt trial;           /* number of products of the plan, up to the end of its trial */
+  PetscBool tuned;           /* the plan is made for many products, or cannot be made */
+  PetscInt trial;            /* number of products of the plan, up to the end of its trial */
   PetscLogDouble fastest[2]; /* seconds of the fastest product in the trial */
-  PetscInt calls;           /* number of products since values or structure changed */
-  PetscLogDouble flops;     /* of z = y + op(A) x */
-  PetscInt rows;            /* number of non-empty rows */
-  PetscInt *row_ptr;        /* most rows are empty: the offsets of the others; else NULL */
-  PetscInt *row;            /* with row_ptr: their numbers */
-  PetscScalar *sum;         /* with row_ptr: their products */
+  PetscInt calls;            /* number of products since values or structure changed */
+  PetscLogDouble flops;      /* of z = y + op(A) x */
+  PetscInt rows;             /* number of non-empty rows */
+  PetscInt *row_ptr;         /* most rows are empty: the offsets of the others; else NULL */
+  PetscInt *row;             /* with row_ptr: their numbers */
+  PetscScalar *sum;          /* with row_ptr: their products */
 } half;
 
 enum { PLAIN, TRANSPOSED, OPERATIONS };
@@ -43,8 +45,8 @@ typedef struct {
 typedef PetscErrorCode (*mult_function)(Mat, Vec, Vec);
 typedef PetscErrorCode (*mult_add_function)(Mat, Vec, Vec, Vec);
 
-static const MatOperation operations[PRODUCTS] = {MATOP_MULT, MATOP_MULT_ADD, MATOP_MULT_TRANSPOSE,
-                                                  MATOP_MULT_TRANSPOSE_ADD};
+static const MatOperation operations[PRODUCTS] = {
+    MATOP_MULT, MATOP_MULT_ADD, MATOP_MULT_TRANSPOSE, MATOP_MULT_TRANSPOSE_ADD};
 
 static PetscErrorCode half_reset(half *h) {
   PetscFunctionBegin;
@@ -108,7 +110,8 @@ static PetscErrorCode half_report(int operation, const char *sentence) {
 }
 
 /* Makes the plan of h anew, for many products if it is to be tuned. */
-static PetscErrorCode half_make(Mat A, half *h, int operation, PetscBool tuned, merbit_view view) {
+static PetscErrorCode half_make(Mat A, half *h, int operation, PetscBool tuned,
+                                merbit_view view) {
   const PetscInt *row_ptr = (const PetscInt *)view.row_ptr;
   const merbit_petsc_stamp stamp = h->stamp;
   char line[1024], reason[MERBIT_MESSAGE_SIZE];
@@ -205,8 +208,9 @@ static PetscErrorCode half_multiply(half *h, Vec x, Vec y, Vec z) {
 /* Returns which side computes the next product. */
 static int half_side(const half *h) {
   const PetscInt timed = h->trial - TRIAL_WARM;
-  return !h->plan || (!merbit_petsc.deterministic && timed >= 0 && timed < TRIAL_TIMED) ? BY_PETSC
-                                                                                       : BY_MERBIT;
+  return !h->plan || (!merbit_petsc.deterministic && timed >= 0 && timed < TRIAL_TIMED)
+             ? BY_PETSC
+             : BY_MERBIT;
 }
 
 /* Counts a product of the trial, and gives up the plan if that ends with it the slower. */
@@ -219,7 +223,8 @@ static PetscErrorCode half_judge(half *h, int operation, int side, PetscLogDoubl
   if (h->trial++ >= TRIAL_WARM) {
     h->fastest[side] = PetscMin(h->fastest[side], seconds);
   }
-  if (h->trial == TRIAL_WARM + 2 * TRIAL_TIMED && h->fastest[BY_MERBIT] > h->fastest[BY_PETSC]) {
+  if (h->trial == TRIAL_WARM + 2 * TRIAL_TIMED &&
+      h->fastest[BY_MERBIT] > h->fastest[BY_PETSC]) {
     merbit_plan_destroy(h->plan);
     h->plan = NULL;
     PetscCall(PetscSNPrintf(sentence, sizeof sentence,

@@ -1,5 +1,5 @@
-/* Solves with a sequential matrix by merbit's solvers, for -ksp_type merbit and -pc_type merbit.
- * With a GPU the whole solve runs there: b goes in, x comes out. */
+/* Solves with a sequential matrix by merbit's solvers, for -ksp_type merbit and -pc_type
+ * merbit. With a GPU the whole solve runs there: b goes in, x comes out. */
 #include "merbit_petsc.h"
 
 #define SOLVES_EXPECTED 10 /* of one KSP or PC with the same structure */
@@ -8,13 +8,14 @@
 PetscErrorCode merbit_petsc_solver_options(PetscOptionItems *PetscOptionsObject,
                                            const char *method, const char *restart,
                                            merbit_solver_desc *desc) {
-  static const char *const methods[] = {"cg", "bicgstab", "gmres"}; /* from MERBIT_SOLVER_CG on */
+  static const char *const methods[] = {"cg", "bicgstab",
+                                        "gmres"}; /* from MERBIT_SOLVER_CG on */
   PetscInt number = (PetscInt)desc->method - MERBIT_SOLVER_CG, cycle = desc->restart;
   PetscFunctionBegin;
   PetscCall(PetscOptionsEList(method, "Method of the solve", "docs/petsc.md", methods, 3,
                               methods[number], &number, NULL));
-  PetscCall(PetscOptionsRangeInt(restart, "Iterations of a cycle of GMRES", "docs/petsc.md", cycle,
-                                 &cycle, NULL, 1, 512));
+  PetscCall(PetscOptionsRangeInt(restart, "Iterations of a cycle of GMRES", "docs/petsc.md",
+                                 cycle, &cycle, NULL, 1, 512));
   desc->method = (merbit_solver_method)(MERBIT_SOLVER_CG + number);
   desc->restart = (int)cycle;
   PetscFunctionReturn(0);
@@ -28,11 +29,12 @@ PetscErrorCode merbit_petsc_solver_check(PetscObject object, Mat A) {
   PetscBool fits;
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  PetscCheck(size == 1, PetscObjectComm(object), PETSC_ERR_SUP,
-             "merbit solves within one process, but the matrix is spread over %d; use PETSc's KSP "
-             "with -mat_type " MATAIJMERBIT ", or merbit for the local blocks: -pc_type bjacobi "
-             "-sub_ksp_type merbit -sub_pc_type jacobi",
-             size);
+  PetscCheck(
+      size == 1, PetscObjectComm(object), PETSC_ERR_SUP,
+      "merbit solves within one process, but the matrix is spread over %d; use PETSc's KSP "
+      "with -mat_type " MATAIJMERBIT ", or merbit for the local blocks: -pc_type bjacobi "
+      "-sub_ksp_type merbit -sub_pc_type jacobi",
+      size);
   PetscCall(MatGetType(A, &type));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &fits));
   PetscCheck(fits, PetscObjectComm(object), PETSC_ERR_SUP,
@@ -69,8 +71,8 @@ static PetscErrorCode refresh(merbit_petsc_solver *s, Mat A, const merbit_solver
   PetscFunctionReturn(0);
 }
 
-/* Solves A x = b. `desc` need only have what a caller chooses; history and s->result are those of
- * merbit_solver_solve. */
+/* Solves A x = b. `desc` need only have what a caller chooses; history and s->result are those
+ * of merbit_solver_solve. */
 PetscErrorCode merbit_petsc_solver_solve(merbit_petsc_solver *s, Mat A,
                                          const merbit_solver_desc *desc, Vec b, Vec x,
                                          PetscBool start_from_x, double *history,
@@ -96,8 +98,8 @@ PetscErrorCode merbit_petsc_solver_solve(merbit_petsc_solver *s, Mat A,
   PetscCall(PetscLogFlops((whole.method == MERBIT_SOLVER_BICGSTAB ? 4 : 2) * info.nz_used *
                           s->result.iterations));
   PetscCall(PetscLogEventEnd(merbit_petsc.solve, A, b, x, 0));
-  PetscCall(PetscInfo(A, "merbit: %s; %s\n", s->result.description,
-                      s->result.plan_description));
+  PetscCall(
+      PetscInfo(A, "merbit: %s; %s\n", s->result.description, s->result.plan_description));
   PetscFunctionReturn(0);
 }
 

@@ -1,6 +1,6 @@
-/* Operations with matrices of the PETSc plugin give what they give with PETSc's own: products, new
- * values, new structures, conversions, products of matrices, factorisations. Between operations
- * merbit multiplies. Run on any number of processes. */
+/* Operations with matrices of the PETSc plugin give what they give with PETSc's own: products,
+ * new values, new structures, conversions, products of matrices, factorisations. Between
+ * operations merbit multiplies. Run on any number of processes. */
 #include "kinds.h"
 #include <math.h>
 
@@ -471,8 +471,8 @@ static PetscErrorCode smooth(Mat A, digest *d) {
 
 /* Solves with several preconditioners and adds solutions and numbers of iterations. */
 static PetscErrorCode solves(Mat A, digest *d) {
-  static const char *const preconditioners[] = {"none",  "jacobi", "bjacobi", "asm", "sor", "gamg",
-                                                "hypre", "lu",     "pbjacobi"};
+  static const char *const preconditioners[] = {"none", "jacobi", "bjacobi", "asm",     "sor",
+                                                "gamg", "hypre",  "lu",      "pbjacobi"};
   PetscMPIInt size;
   size_t k;
   PetscFunctionBegin;
@@ -514,35 +514,34 @@ static const struct {
   const char *name;
   PetscErrorCode (*run)(Mat, digest *);
   PetscBool any_shape;
-} operations[] = {
-    {"nothing", nothing, PETSC_TRUE},
-    {"many products", many_products, PETSC_TRUE},
-    {"MatScale", scale, PETSC_TRUE},
-    {"equal values", equal_values, PETSC_FALSE},
-    {"MatShift", shift, PETSC_FALSE},
-    {"MatDiagonalScale", diagonal_scale, PETSC_TRUE},
-    {"MatDiagonalSet", diagonal_set, PETSC_FALSE},
-    {"MatAXPY, same", axpy_same, PETSC_TRUE},
-    {"MatAXPY, different", axpy_different, PETSC_TRUE},
-    {"MatSetValues", set_values, PETSC_TRUE},
-    {"MatSetValues, new", set_new_nonzeros, PETSC_TRUE},
-    {"MatSeqAIJGetArray", set_local_array, PETSC_TRUE},
-    {"MatZeroRows", zero_rows, PETSC_FALSE},
-    {"MatZeroRowsColumns", zero_rows_columns, PETSC_FALSE},
-    {"MatConjugate", conjugate, PETSC_TRUE},
-    {"MatHeaderReplace", replace, PETSC_TRUE},
-    {"preallocate again", preallocate_again, PETSC_TRUE},
-    {"MatSetValuesCOO", from_coordinates, PETSC_TRUE},
-    {"MatDuplicate, MatCopy", duplicate, PETSC_TRUE},
-    {"MatTranspose", transpose, PETSC_TRUE},
-    {"products of matrices", products_of_matrices, PETSC_FALSE},
-    {"products with dense", products_with_dense, PETSC_FALSE},
-    {"submatrices", submatrices, PETSC_FALSE},
-    {"MatConvert", conversions, PETSC_FALSE},
-    {"norms, rows", norms_and_rows, PETSC_TRUE},
-    {"MatView, MatLoad", save_and_load, PETSC_TRUE},
-    {"MatSOR", smooth, PETSC_FALSE},
-    {"KSP and PC", solves, PETSC_FALSE}};
+} operations[] = {{"nothing", nothing, PETSC_TRUE},
+                  {"many products", many_products, PETSC_TRUE},
+                  {"MatScale", scale, PETSC_TRUE},
+                  {"equal values", equal_values, PETSC_FALSE},
+                  {"MatShift", shift, PETSC_FALSE},
+                  {"MatDiagonalScale", diagonal_scale, PETSC_TRUE},
+                  {"MatDiagonalSet", diagonal_set, PETSC_FALSE},
+                  {"MatAXPY, same", axpy_same, PETSC_TRUE},
+                  {"MatAXPY, different", axpy_different, PETSC_TRUE},
+                  {"MatSetValues", set_values, PETSC_TRUE},
+                  {"MatSetValues, new", set_new_nonzeros, PETSC_TRUE},
+                  {"MatSeqAIJGetArray", set_local_array, PETSC_TRUE},
+                  {"MatZeroRows", zero_rows, PETSC_FALSE},
+                  {"MatZeroRowsColumns", zero_rows_columns, PETSC_FALSE},
+                  {"MatConjugate", conjugate, PETSC_TRUE},
+                  {"MatHeaderReplace", replace, PETSC_TRUE},
+                  {"preallocate again", preallocate_again, PETSC_TRUE},
+                  {"MatSetValuesCOO", from_coordinates, PETSC_TRUE},
+                  {"MatDuplicate, MatCopy", duplicate, PETSC_TRUE},
+                  {"MatTranspose", transpose, PETSC_TRUE},
+                  {"products of matrices", products_of_matrices, PETSC_FALSE},
+                  {"products with dense", products_with_dense, PETSC_FALSE},
+                  {"submatrices", submatrices, PETSC_FALSE},
+                  {"MatConvert", conversions, PETSC_FALSE},
+                  {"norms, rows", norms_and_rows, PETSC_TRUE},
+                  {"MatView, MatLoad", save_and_load, PETSC_TRUE},
+                  {"MatSOR", smooth, PETSC_FALSE},
+                  {"KSP and PC", solves, PETSC_FALSE}};
 
 /* Writes how many products merbit has computed on this process; -log_view or the like is on. */
 static PetscErrorCode count_products(PetscLogDouble *count) {
@@ -572,13 +571,12 @@ static PetscErrorCode run(size_t which, kind k, PetscInt rows, PetscInt cols, di
   TRY(count_products(&after));
   TRY(MatDestroy(&A));
   TRY(PetscOptionsHasName(NULL, NULL, "-merbit_deterministic", &deterministic));
-  /* Without the option the faster side multiplies. MatSetPreallocationCOO of mpiaij makes blocks
-   * for which PETSc does not ask -mat_seqaij_type. */
+  /* Without the option the faster side multiplies. MatSetPreallocationCOO of mpiaij makes
+   * blocks for which PETSc does not ask -mat_seqaij_type. */
   PetscCheck((after > before) == (k != AIJ) || !deterministic ||
                  (k == BLOCKS_MERBIT && operations[which].run == from_coordinates),
-             PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "%s: merbit computed %g products of %s", operations[which].name, after - before,
-             kind_names[k]);
+             PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s: merbit computed %g products of %s",
+             operations[which].name, after - before, kind_names[k]);
   PetscFunctionReturn(0);
 }
 
@@ -588,20 +586,21 @@ static PetscErrorCode compare(size_t which, kind k, const digest *expected, cons
   PetscReal scale = 0;
   int i;
   PetscFunctionBegin;
-  PetscCheck(d->count == expected->count, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s: %d numbers for %d",
-             operations[which].name, d->count, expected->count);
+  PetscCheck(d->count == expected->count, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "%s: %d numbers for %d", operations[which].name, d->count, expected->count);
   for (i = 0; i < d->count; i++) {
     scale = PetscMax(1, PetscAbsScalar(expected->value[i]));
-    PetscCheck(PetscAbsScalar(d->value[i] - expected->value[i]) <= most * scale, PETSC_COMM_SELF,
-               PETSC_ERR_PLIB, "%s: number %d of %s is off by %g of %g", operations[which].name, i,
-               kind_names[k], (double)PetscAbsScalar(d->value[i] - expected->value[i]),
-               (double)scale);
+    PetscCheck(PetscAbsScalar(d->value[i] - expected->value[i]) <= most * scale,
+               PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s: number %d of %s is off by %g of %g",
+               operations[which].name, i, kind_names[k],
+               (double)PetscAbsScalar(d->value[i] - expected->value[i]), (double)scale);
   }
   PetscFunctionReturn(0);
 }
 
 int main(int argc, char **argv) {
-  static const PetscInt shapes[][2] = {{130, 130}, {130, 90}, {90, 130}, {3, 3000}, {6000, 6000}};
+  static const PetscInt shapes[][2] = {
+      {130, 130}, {130, 90}, {90, 130}, {3, 3000}, {6000, 6000}};
   size_t which, shape;
   kind k;
   PetscFunctionBeginUser;

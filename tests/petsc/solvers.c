@@ -24,14 +24,14 @@ static PetscErrorCode keep_sentence(MPI_Comm comm, int line, const char *functio
   return code;
 }
 
-#define FAILS_WITH(call, text) \
-  do { \
-    PetscErrorCode code_; \
-    raised[0] = '\0'; \
-    PetscCall(PetscPushErrorHandler(keep_sentence, NULL)); \
-    code_ = (call); \
-    PetscCall(PetscPopErrorHandler()); \
-    PetscCheck(code_ != 0 && strstr(raised, text), PETSC_COMM_SELF, PETSC_ERR_PLIB, \
+#define FAILS_WITH(call, text)                                                                 \
+  do {                                                                                         \
+    PetscErrorCode code_;                                                                      \
+    raised[0] = '\0';                                                                          \
+    PetscCall(PetscPushErrorHandler(keep_sentence, NULL));                                     \
+    code_ = (call);                                                                            \
+    PetscCall(PetscPopErrorHandler());                                                         \
+    PetscCheck(code_ != 0 && strstr(raised, text), PETSC_COMM_SELF, PETSC_ERR_PLIB,            \
                "line %d: no error \"%s\", but %d \"%s\"", __LINE__, text, (int)code_, raised); \
   } while (0)
 
@@ -83,7 +83,8 @@ static PetscErrorCode solve(KSP ksp, PetscReal tolerance, PetscInt *iterations) 
   PetscFunctionReturn(0);
 }
 
-static PetscErrorCode count_residuals(KSP ksp, PetscInt iteration, PetscReal norm, void *count) {
+static PetscErrorCode count_residuals(KSP ksp, PetscInt iteration, PetscReal norm,
+                                      void *count) {
   (void)ksp;
   (void)norm;
   PetscCheck(iteration == *(PetscInt *)count, PETSC_COMM_SELF, PETSC_ERR_PLIB,
@@ -93,7 +94,8 @@ static PetscErrorCode count_residuals(KSP ksp, PetscInt iteration, PetscReal nor
   return 0;
 }
 
-/* Solves by a method of merbit's and of PETSc's; their iterations must be as many, or nearly. */
+/* Solves by a method of merbit's and of PETSc's; their iterations must be as many, or nearly.
+ */
 static PetscErrorCode compare(Mat A, const char *method, const char *theirs, const char *pc) {
   PetscInt iterations, expected, monitored = 0, recorded;
   KSP ksp;
@@ -119,10 +121,11 @@ static PetscErrorCode compare(Mat A, const char *method, const char *theirs, con
              PETSC_ERR_PLIB, "%" PetscInt_FMT " iterations, but %" PetscInt_FMT " monitored",
              iterations, monitored);
   PetscCheck(PetscAbsInt(iterations - expected) <= 2, PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "%s with %s takes %" PetscInt_FMT " iterations, PETSc's %" PetscInt_FMT, method, pc,
-             iterations, expected);
-  TRY(PetscPrintf(PETSC_COMM_WORLD, "%s, %s: %" PetscInt_FMT " iterations for %" PetscInt_FMT "\n",
-                  method, pc, iterations, expected));
+             "%s with %s takes %" PetscInt_FMT " iterations, PETSc's %" PetscInt_FMT, method,
+             pc, iterations, expected);
+  TRY(PetscPrintf(PETSC_COMM_WORLD,
+                  "%s, %s: %" PetscInt_FMT " iterations for %" PetscInt_FMT "\n", method, pc,
+                  iterations, expected));
   TRY(MatScale(A, 2)); /* new values, then a new structure */
   TRY(KSPSetOperators(ksp, A, A));
   monitored = 0;
@@ -216,15 +219,18 @@ static PetscErrorCode as_preconditioner(Mat A) {
 
 /* ---- Refusals ----------------------------------------------------------------------------- */
 
-/* Checks that -ksp_type merbit refuses A, the matrix P for the preconditioner and a type of it. */
-static PetscErrorCode refused(Mat A, Mat P, PCType type, PetscBool transposed, const char *text) {
+/* Checks that -ksp_type merbit refuses A, the matrix P for the preconditioner and a type of it.
+ */
+static PetscErrorCode refused(Mat A, Mat P, PCType type, PetscBool transposed,
+                              const char *text) {
   Vec x, b;
   KSP ksp;
   PC pc;
   PetscFunctionBegin;
   TRY(MatCreateVecs(A, &x, &b));
   TRY(fill(b, 3));
-  TRY(KSPCreate(PetscObjectComm((PetscObject)A), &ksp)); /* PETSc's counts are off after an error */
+  TRY(KSPCreate(PetscObjectComm((PetscObject)A),
+                &ksp)); /* PETSc's counts are off after an error */
   TRY(KSPSetOperators(ksp, A, P));
   TRY(KSPSetType(ksp, "merbit"));
   TRY(KSPGetPC(ksp, &pc));
@@ -290,10 +296,10 @@ static PetscErrorCode local_blocks(Mat A) {
 
 /* On one process merbit solves real systems. */
 static PetscErrorCode sequential(Mat A) {
-  static const char *const rows[][3] = {{"cg", "cg", "none"},           {"cg", "cg", "jacobi"},
-                                        {"cg", "cg", "pbjacobi"},       {"bicgstab", "bcgs", "none"},
-                                        {"bicgstab", "bcgs", "jacobi"}, {"gmres", "gmres", "none"},
-                                        {"gmres", "gmres", "jacobi"}};
+  static const char *const rows[][3] = {
+      {"cg", "cg", "none"},         {"cg", "cg", "jacobi"},         {"cg", "cg", "pbjacobi"},
+      {"bicgstab", "bcgs", "none"}, {"bicgstab", "bcgs", "jacobi"}, {"gmres", "gmres", "none"},
+      {"gmres", "gmres", "jacobi"}};
   size_t k;
   PetscFunctionBegin;
   for (k = 0; k < sizeof rows / sizeof *rows; k++) {

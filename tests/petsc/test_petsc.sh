@@ -67,7 +67,7 @@ expect '^merbit \[1\] MatMult: merge on the CPU'
 expect '^MerbitPlan  *[1-9]'
 expect '^MerbitMult  *[1-9]'
 refused 'merbit_threads -1 is out of range' ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit -merbit_threads -1
-refused 'merbit: .*libcuda' ./laplace -n 8 -dll_prepend "$library" -ksp_type merbit -pc_type none -merbit_side cuda
+CUDA_VISIBLE_DEVICES= refused 'PETSC ERROR: merbit: ' ./laplace -n 8 -dll_prepend "$library" -ksp_type merbit -pc_type none -merbit_side cuda
 
 # A plugin for another PETSc, which is this one with another version.
 cat >version.c <<'END'
