@@ -2,8 +2,8 @@
  * mpiaij, but for the products of their local blocks. */
 #include "merbit_petsc.h"
 
-/* What PETSc has for seqaij and mpiaij under names that hold the type's: "%s" is replaced by
- * the type. Derived types do not inherit it, unless it is copied. */
+/* Functions that PETSc has for seqaij and mpiaij under names that hold the type's: "%s" is
+ * replaced by the type. Derived types do not inherit it, unless it is copied. */
 static const char *const inherited[] = {"MatConvert_%s_hypre_C",
                                         "MatConvert_%s_is_C",
                                         "MatConvert_%s_scalapack_C",

@@ -1,4 +1,4 @@
-/* What the files of the PETSc plugin share. docs/petsc.md is for users. */
+/* Declarations that the files of the PETSc plugin share. docs/petsc.md is for users. */
 #ifndef MERBIT_PETSC_H
 #define MERBIT_PETSC_H
 #include "merbit.h"
@@ -33,7 +33,7 @@ typedef struct {
 
 PETSC_INTERN merbit_petsc_state merbit_petsc;
 
-/* What of a matrix has changed since something was made from it. */
+/* The part of a matrix that has changed since something was made from it. */
 typedef enum { CHANGED_NOTHING, CHANGED_VALUES, CHANGED_STRUCTURE } merbit_petsc_change;
 
 /* The arrays and the values from which something was made. All-zero stands for no matrix. */

@@ -31,14 +31,14 @@ typedef struct {
   PetscInt *row_ptr;         /* most rows are empty: the offsets of the others; else NULL */
   PetscInt *row;             /* with row_ptr: their numbers */
   PetscScalar *sum;          /* with row_ptr: their products */
-} half;
+} multiplier;
 
 enum { PLAIN, TRANSPOSED, OPERATIONS };
 enum { MULT, MULT_ADD, MULT_TRANSPOSE, MULT_TRANSPOSE_ADD, PRODUCTS };
 
-/* What a matrix holds. */
+/* The products that a matrix holds. */
 typedef struct {
-  half half[OPERATIONS];
+  multiplier by[OPERATIONS];
   void (*base[PRODUCTS])(void); /* PETSc's own products */
 } products;
 
@@ -48,19 +48,19 @@ typedef PetscErrorCode (*mult_add_function)(Mat, Vec, Vec, Vec);
 static const MatOperation operations[PRODUCTS] = {
     MATOP_MULT, MATOP_MULT_ADD, MATOP_MULT_TRANSPOSE, MATOP_MULT_TRANSPOSE_ADD};
 
-static PetscErrorCode half_reset(half *h) {
+static PetscErrorCode multiplier_reset(multiplier *m) {
   PetscFunctionBegin;
-  merbit_plan_destroy(h->plan);
-  PetscCall(PetscFree3(h->row, h->row_ptr, h->sum));
-  PetscCall(PetscMemzero(h, sizeof *h));
+  merbit_plan_destroy(m->plan);
+  PetscCall(PetscFree3(m->row, m->row_ptr, m->sum));
+  PetscCall(PetscMemzero(m, sizeof *m));
   PetscFunctionReturn(0);
 }
 
 static PetscErrorCode products_destroy(void *pointer) {
   products *p = (products *)pointer;
   PetscFunctionBegin;
-  PetscCall(half_reset(&p->half[PLAIN]));
-  PetscCall(half_reset(&p->half[TRANSPOSED]));
+  PetscCall(multiplier_reset(&p->by[PLAIN]));
+  PetscCall(multiplier_reset(&p->by[TRANSPOSED]));
   PetscCall(PetscFree(p));
   PetscFunctionReturn(0);
 }
@@ -80,25 +80,25 @@ static PetscErrorCode products_of(Mat A, products **p) {
 
 /* Replaces the view by one of its non-empty rows if most rows are empty, as they are in the
  * off-diagonal block of an mpiaij. */
-static PetscErrorCode half_keep_rows(half *h, merbit_view *view) {
+static PetscErrorCode multiplier_keep_rows(multiplier *m, merbit_view *view) {
   const PetscInt *row_ptr = (const PetscInt *)view->row_ptr;
   PetscInt i, k = 0;
   PetscFunctionBegin;
-  PetscCall(PetscMalloc3(h->rows, &h->row, h->rows + 1, &h->row_ptr, h->rows, &h->sum));
+  PetscCall(PetscMalloc3(m->rows, &m->row, m->rows + 1, &m->row_ptr, m->rows, &m->sum));
   for (i = 0; i < (PetscInt)view->rows; i++) {
     if (row_ptr[i + 1] > row_ptr[i]) {
-      h->row[k] = i;
-      h->row_ptr[k++] = row_ptr[i];
+      m->row[k] = i;
+      m->row_ptr[k++] = row_ptr[i];
     }
   }
-  h->row_ptr[k] = (PetscInt)view->nnz;
-  view->rows = h->rows;
-  view->row_ptr = h->row_ptr;
+  m->row_ptr[k] = (PetscInt)view->nnz;
+  view->rows = m->rows;
+  view->row_ptr = m->row_ptr;
   PetscFunctionReturn(0);
 }
 
 /* Prints a sentence on the products of A, for -merbit_view. */
-static PetscErrorCode half_report(int operation, const char *sentence) {
+static PetscErrorCode multiplier_report(int operation, const char *sentence) {
   PetscMPIInt rank;
   PetscFunctionBegin;
   if (merbit_petsc.view) {
@@ -109,67 +109,67 @@ static PetscErrorCode half_report(int operation, const char *sentence) {
   PetscFunctionReturn(0);
 }
 
-/* Makes the plan of h anew, for many products if it is to be tuned. */
-static PetscErrorCode half_make(Mat A, half *h, int operation, PetscBool tuned,
-                                merbit_view view) {
+/* Makes the plan of m anew, for many products if it is to be tuned. */
+static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, PetscBool tuned,
+                                      merbit_view view) {
   const PetscInt *row_ptr = (const PetscInt *)view.row_ptr;
-  const merbit_petsc_stamp stamp = h->stamp;
+  const merbit_petsc_stamp stamp = m->stamp;
   char line[1024], reason[MERBIT_MESSAGE_SIZE];
   merbit_plan_desc desc;
   merbit_status status;
   PetscInt i;
   PetscFunctionBegin;
   PetscCall(merbit_petsc_open_products());
-  PetscCall(half_reset(h));
-  h->stamp = stamp;
-  h->fastest[BY_PETSC] = h->fastest[BY_MERBIT] = PETSC_INFINITY;
-  h->flops = 2.0 * (PetscLogDouble)view.nnz;
+  PetscCall(multiplier_reset(m));
+  m->stamp = stamp;
+  m->fastest[BY_PETSC] = m->fastest[BY_MERBIT] = PETSC_INFINITY;
+  m->flops = 2.0 * (PetscLogDouble)view.nnz;
   for (i = 0; i < (PetscInt)view.rows; i++) {
-    h->rows += row_ptr[i + 1] > row_ptr[i];
+    m->rows += row_ptr[i + 1] > row_ptr[i];
   }
-  if (operation == PLAIN && h->rows < (PetscInt)view.rows / 2) {
-    PetscCall(half_keep_rows(h, &view));
+  if (operation == PLAIN && m->rows < (PetscInt)view.rows / 2) {
+    PetscCall(multiplier_keep_rows(m, &view));
   }
   PetscCall(PetscMemzero(&desc, sizeof desc));
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.operation = operation == PLAIN ? MERBIT_OPERATION_N : MERBIT_OPERATION_T;
   desc.expected_calls = tuned ? PRODUCTS_EXPECTED : 1;
   desc.unchecked = 1; /* PETSc has checked the arrays */
-  status = merbit_plan_create(merbit_petsc.products, &view, &desc, &h->plan);
-  h->tuned = PetscNot(!tuned && h->plan);
+  status = merbit_plan_create(merbit_petsc.products, &view, &desc, &m->plan);
+  m->tuned = PetscNot(!tuned && m->plan);
   if (status == MERBIT_OK) {
-    merbit_plan_describe(h->plan, line, sizeof line);
+    merbit_plan_describe(m->plan, line, sizeof line);
   } else {
     (void)merbit_last_error(merbit_petsc.products, reason, sizeof reason);
     PetscCall(PetscSNPrintf(line, sizeof line, "PETSc multiplies; merbit cannot: %s", reason));
     PetscCall(PetscInfo(A, "%s\n", line));
   }
-  PetscCall(half_report(operation, line));
+  PetscCall(multiplier_report(operation, line));
   PetscFunctionReturn(0);
 }
 
-/* Makes the plan of h fit the values and the structure that A has now. */
-static PetscErrorCode half_refresh(Mat A, half *h, int operation) {
+/* Makes the plan of m fit the values and the structure that A has now. */
+static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation) {
   merbit_petsc_change change;
   merbit_view view;
   PetscFunctionBegin;
-  PetscCall(merbit_petsc_open_csr(A, &h->stamp, &view, &change));
+  PetscCall(merbit_petsc_open_csr(A, &m->stamp, &view, &change));
   if (change != CHANGED_NOTHING) {
-    h->calls = 0;
+    m->calls = 0;
   }
-  if (change == CHANGED_STRUCTURE || (h->calls >= PRODUCTS_TO_TUNE && !h->tuned)) {
+  if (change == CHANGED_STRUCTURE || (m->calls >= PRODUCTS_TO_TUNE && !m->tuned)) {
     /* A transposed plan costs more than its form: it is made once, for many products. */
     const PetscBool tuned = PetscNot(operation == PLAIN && change == CHANGED_STRUCTURE);
     PetscCall(PetscLogEventBegin(merbit_petsc.plan, A, 0, 0, 0));
-    PetscCall(half_make(A, h, operation, tuned, view));
+    PetscCall(multiplier_make(A, m, operation, tuned, view));
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
-  } else if (change == CHANGED_VALUES && h->plan && view.nnz > 0) {
+  } else if (change == CHANGED_VALUES && m->plan && view.nnz > 0) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
     MERBIT_PETSC_CALL(merbit_petsc.products,
-                      merbit_plan_update_values(h->plan, view.values, MERBIT_MEMORY_HOST));
+                      merbit_plan_update_values(m->plan, view.values, MERBIT_MEMORY_HOST));
     PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
   }
-  h->calls++;
+  m->calls++;
   PetscCall(merbit_petsc_close_csr(A, &view));
   PetscFunctionReturn(0);
 }
@@ -177,7 +177,7 @@ static PetscErrorCode half_refresh(Mat A, half *h, int operation) {
 /* ---- Products ---------------------------------------------------------------------------- */
 
 /* Computes z = op(A) x if y is NULL, else z = y + op(A) x; z may be y. */
-static PetscErrorCode half_multiply(half *h, Vec x, Vec y, Vec z) {
+static PetscErrorCode multiplier_multiply(multiplier *m, Vec x, Vec y, Vec z) {
   const PetscScalar one = 1, *x_array;
   PetscScalar *z_array;
   merbit_status status;
@@ -185,52 +185,53 @@ static PetscErrorCode half_multiply(half *h, Vec x, Vec y, Vec z) {
   PetscFunctionBegin;
   if (y && y != z) {
     PetscCall(VecCopy(y, z));
-  } else if (!y && h->row_ptr) {
+  } else if (!y && m->row_ptr) {
     PetscCall(VecZeroEntries(z));
   }
   PetscCall(VecGetArrayRead(x, &x_array));
   PetscCall(VecGetArray(z, &z_array));
-  if (h->row_ptr) {
-    status = merbit_spmv(h->plan, NULL, NULL, x_array, NULL, h->sum, NULL);
-    for (i = 0; status == MERBIT_OK && i < h->rows; i++) {
-      z_array[h->row[i]] += h->sum[i];
+  if (m->row_ptr) {
+    status = merbit_spmv(m->plan, NULL, NULL, x_array, NULL, m->sum, NULL);
+    for (i = 0; status == MERBIT_OK && i < m->rows; i++) {
+      z_array[m->row[i]] += m->sum[i];
     }
   } else {
-    status = merbit_spmv(h->plan, NULL, NULL, x_array, y ? &one : NULL, z_array, NULL);
+    status = merbit_spmv(m->plan, NULL, NULL, x_array, y ? &one : NULL, z_array, NULL);
   }
   PetscCall(VecRestoreArray(z, &z_array));
   PetscCall(VecRestoreArrayRead(x, &x_array));
   MERBIT_PETSC_CALL(merbit_petsc.products, status);
-  PetscCall(PetscLogFlops(h->flops - (y ? 0 : (PetscLogDouble)h->rows)));
+  PetscCall(PetscLogFlops(m->flops - (y ? 0 : (PetscLogDouble)m->rows)));
   PetscFunctionReturn(0);
 }
 
 /* Returns which side computes the next product. */
-static int half_side(const half *h) {
-  const PetscInt timed = h->trial - TRIAL_WARM;
-  return !h->plan || (!merbit_petsc.deterministic && timed >= 0 && timed < TRIAL_TIMED)
+static int multiplier_side(const multiplier *m) {
+  const PetscInt timed = m->trial - TRIAL_WARM;
+  return !m->plan || (!merbit_petsc.deterministic && timed >= 0 && timed < TRIAL_TIMED)
              ? BY_PETSC
              : BY_MERBIT;
 }
 
 /* Counts a product of the trial, and gives up the plan if that ends with it the slower. */
-static PetscErrorCode half_judge(half *h, int operation, int side, PetscLogDouble seconds) {
+static PetscErrorCode multiplier_judge(multiplier *m, int operation, int side,
+                                       PetscLogDouble seconds) {
   char sentence[128];
   PetscFunctionBegin;
-  if (!h->plan || merbit_petsc.deterministic || h->trial >= TRIAL_WARM + 2 * TRIAL_TIMED) {
+  if (!m->plan || merbit_petsc.deterministic || m->trial >= TRIAL_WARM + 2 * TRIAL_TIMED) {
     PetscFunctionReturn(0);
   }
-  if (h->trial++ >= TRIAL_WARM) {
-    h->fastest[side] = PetscMin(h->fastest[side], seconds);
+  if (m->trial++ >= TRIAL_WARM) {
+    m->fastest[side] = PetscMin(m->fastest[side], seconds);
   }
-  if (h->trial == TRIAL_WARM + 2 * TRIAL_TIMED &&
-      h->fastest[BY_MERBIT] > h->fastest[BY_PETSC]) {
-    merbit_plan_destroy(h->plan);
-    h->plan = NULL;
+  if (m->trial == TRIAL_WARM + 2 * TRIAL_TIMED &&
+      m->fastest[BY_MERBIT] > m->fastest[BY_PETSC]) {
+    merbit_plan_destroy(m->plan);
+    m->plan = NULL;
     PetscCall(PetscSNPrintf(sentence, sizeof sentence,
                             "PETSc multiplies; it takes %.2f us, merbit %.2f us",
-                            1e6 * h->fastest[BY_PETSC], 1e6 * h->fastest[BY_MERBIT]));
-    PetscCall(half_report(operation, sentence));
+                            1e6 * m->fastest[BY_PETSC], 1e6 * m->fastest[BY_MERBIT]));
+    PetscCall(multiplier_report(operation, sentence));
   }
   PetscFunctionReturn(0);
 }
@@ -240,19 +241,19 @@ static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
   const int operation = product < MULT_TRANSPOSE ? PLAIN : TRANSPOSED;
   PetscLogDouble begin, end;
   products *p;
-  half *h;
+  multiplier *m;
   int side;
   PetscFunctionBegin;
   PetscCall(products_of(A, &p));
   PetscCheck(p, PETSC_COMM_SELF, PETSC_ERR_PLIB, "This %s has lost its products",
              MATSEQAIJMERBIT);
-  h = &p->half[operation];
-  PetscCall(half_refresh(A, h, operation));
-  side = half_side(h);
+  m = &p->by[operation];
+  PetscCall(multiplier_refresh(A, m, operation));
+  side = multiplier_side(m);
   PetscCall(PetscTime(&begin));
   if (side == BY_MERBIT) {
     PetscCall(PetscLogEventBegin(merbit_petsc.multiply, A, x, z, 0));
-    PetscCall(half_multiply(h, x, y, z));
+    PetscCall(multiplier_multiply(m, x, y, z));
     PetscCall(PetscLogEventEnd(merbit_petsc.multiply, A, x, z, 0));
   } else if (y) {
     PetscCall(((mult_add_function)p->base[product])(A, x, y, z));
@@ -260,7 +261,7 @@ static PetscErrorCode multiply(Mat A, int product, Vec x, Vec y, Vec z) {
     PetscCall(((mult_function)p->base[product])(A, x, z));
   }
   PetscCall(PetscTime(&end));
-  PetscCall(half_judge(h, operation, side, end - begin));
+  PetscCall(multiplier_judge(m, operation, side, end - begin));
   PetscFunctionReturn(0);
 }
 

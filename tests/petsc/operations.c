@@ -7,7 +7,7 @@
 #define MOST 128
 #define TRY(call) PetscCall(call)
 
-/* What an operation gave, as numbers that two kinds of matrices must agree on. */
+/* The result of an operation, as numbers that two kinds of matrices must agree on. */
 typedef struct {
   PetscScalar value[MOST];
   int count;
