@@ -12,7 +12,7 @@ static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObje
   static const char *const kinds[] = {"none", "jacobi",
                                       "block_jacobi"}; /* merbit_preconditioner */
   pc_merbit *p = (pc_merbit *)pc->data;
-  PetscInt kind = p->desc.preconditioner, most = p->desc.max_iterations;
+  PetscInt kind = (PetscInt)p->desc.preconditioner, most = p->desc.max_iterations;
   PetscReal tolerance = (PetscReal)p->desc.tolerance;
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "merbit's solvers as a preconditioner");

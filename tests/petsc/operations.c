@@ -100,6 +100,18 @@ static PetscErrorCode assemble(Mat A) {
   PetscFunctionReturn(0);
 }
 
+/* Writes how many products merbit has computed on this process; -log_view or the like is on. */
+static PetscErrorCode count_products(PetscLogDouble *count) {
+  PetscEventPerfInfo info;
+  PetscLogEvent event;
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventGetId("MerbitMult", &event));
+  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "There is no event MerbitMult");
+  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
+  *count = (PetscLogDouble)info.count;
+  PetscFunctionReturn(0);
+}
+
 /* ---- Changes of A ------------------------------------------------------------------------- */
 
 static PetscErrorCode nothing(Mat A, digest *d) {
@@ -386,6 +398,8 @@ static PetscErrorCode submatrices(Mat A, digest *d) {
 
 static PetscErrorCode conversions(Mat A, digest *d) {
   static const char *const types[] = {"aij", "aijmerbit", "dense", "baij", "aijperm", "is"};
+  PetscLogDouble before, after;
+  PetscBool set;
   Mat B;
   size_t k;
   PetscFunctionBegin;
@@ -397,7 +411,12 @@ static PetscErrorCode conversions(Mat A, digest *d) {
   TRY(MatConvert(B, "aijmerbit", MAT_INPLACE_MATRIX, &B));
   TRY(add_products(d, B));
   TRY(MatConvert(B, "aij", MAT_INPLACE_MATRIX, &B));
+  TRY(count_products(&before));
   TRY(add_products(d, B));
+  TRY(count_products(&after));
+  TRY(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &set));
+  PetscCheck(set || before == after, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "After MatConvert to aij, merbit computed %g products", after - before);
   TRY(MatScale(A, 2));
   TRY(MatConvert(A, "aij", MAT_REUSE_MATRIX, &B));
   TRY(add_matrix(d, &B));
@@ -542,18 +561,6 @@ static const struct {
                   {"MatView, MatLoad", save_and_load, PETSC_TRUE},
                   {"MatSOR", smooth, PETSC_FALSE},
                   {"KSP and PC", solves, PETSC_FALSE}};
-
-/* Writes how many products merbit has computed on this process; -log_view or the like is on. */
-static PetscErrorCode count_products(PetscLogDouble *count) {
-  PetscEventPerfInfo info;
-  PetscLogEvent event;
-  PetscFunctionBegin;
-  PetscCall(PetscLogEventGetId("MerbitMult", &event));
-  PetscCheck(event >= 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "There is no event MerbitMult");
-  PetscCall(PetscLogEventGetPerfInfo(0, event, &info));
-  *count = (PetscLogDouble)info.count;
-  PetscFunctionReturn(0);
-}
 
 /* Runs one operation on a new matrix of a kind. Merbit must have computed its products. */
 static PetscErrorCode run(size_t which, kind k, PetscInt rows, PetscInt cols, digest *d) {
