@@ -37,11 +37,11 @@ static PetscErrorCode keep_sentence(MPI_Comm comm, int line, const char *functio
 
 /* ---- Solves ------------------------------------------------------------------------------- */
 
-/* Adds A^H to A, whose diagonal is heavy: the sum is positive definite. */
+/* Adds A^T to A, whose diagonal is heavy: the sum is positive definite. */
 static PetscErrorCode make_definite(Mat *A) {
   Mat B;
   PetscFunctionBegin;
-  TRY(make_matrix(400, 400, 11, 0, A));
+  TRY(make_matrix(600, 600, 11, 0, A));
   TRY(MatTranspose(*A, MAT_INITIAL_MATRIX, &B));
   TRY(MatAXPY(*A, 1, B, DIFFERENT_NONZERO_PATTERN));
   TRY(MatDestroy(&B));
@@ -61,7 +61,8 @@ static PetscErrorCode make_ksp(Mat A, const char *prefix, KSP *ksp) {
 
 /* Solves A x = b and checks that the residual is what the tolerance allows. */
 static PetscErrorCode solve(KSP ksp, PetscReal tolerance, PetscInt *iterations) {
-  PetscReal of_b, of_r;
+  PetscReal of_b, of_r, told;
+  PetscBool ours;
   Vec x, b, r;
   Mat A;
   PetscFunctionBegin;
@@ -76,6 +77,10 @@ static PetscErrorCode solve(KSP ksp, PetscReal tolerance, PetscInt *iterations) 
   TRY(VecNorm(r, NORM_2, &of_r));
   PetscCheck(of_r <= tolerance * of_b, PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "The residual is %g of b, more than %g", (double)(of_r / of_b), (double)tolerance);
+  TRY(PetscObjectTypeCompare((PetscObject)ksp, "merbit", &ours));
+  TRY(KSPGetResidualNorm(ksp, &told));
+  PetscCheck(!ours || (told > 0.9 * of_r && told < 1.1 * of_r), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "KSPGetResidualNorm tells %g of %g", (double)told, (double)of_r);
   TRY(KSPGetIterationNumber(ksp, iterations));
   TRY(VecDestroy(&x));
   TRY(VecDestroy(&b));
@@ -94,11 +99,29 @@ static PetscErrorCode count_residuals(KSP ksp, PetscInt iteration, PetscReal nor
   return 0;
 }
 
+/* Multiplies each third row and column of A by `factor`. */
+static PetscErrorCode rescale(Mat A, PetscScalar factor) {
+  PetscInt rows, i;
+  Vec d;
+  PetscFunctionBegin;
+  TRY(MatCreateVecs(A, &d, NULL));
+  TRY(VecSet(d, 1));
+  TRY(VecGetSize(d, &rows));
+  for (i = 0; i < rows; i += 3) {
+    TRY(VecSetValue(d, i, factor, INSERT_VALUES));
+  }
+  TRY(VecAssemblyBegin(d));
+  TRY(VecAssemblyEnd(d));
+  TRY(MatDiagonalScale(A, d, d));
+  TRY(VecDestroy(&d));
+  PetscFunctionReturn(0);
+}
+
 /* Solves by a method of merbit's and of PETSc's; their iterations must be as many, or nearly.
  */
 static PetscErrorCode compare(Mat A, const char *method, const char *theirs, const char *pc) {
   PetscInt iterations, expected, monitored = 0, recorded;
-  KSP ksp;
+  KSP ksp, theirs_again;
   PetscFunctionBegin;
   TRY(PetscOptionsSetValue(NULL, "-a_ksp_type", "merbit"));
   TRY(PetscOptionsSetValue(NULL, "-a_ksp_merbit_method", method));
@@ -126,10 +149,18 @@ static PetscErrorCode compare(Mat A, const char *method, const char *theirs, con
   TRY(PetscPrintf(PETSC_COMM_WORLD,
                   "%s, %s: %" PetscInt_FMT " iterations for %" PetscInt_FMT "\n", method, pc,
                   iterations, expected));
-  TRY(MatScale(A, 2)); /* new values, then a new structure */
-  TRY(KSPSetOperators(ksp, A, A));
+  /* New values, for which an old diagonal is a bad preconditioner; then a new structure. */
+  TRY(rescale(A, strcmp(pc, "none") ? 30 : 1));
+  TRY(make_ksp(A, "b_", &theirs_again));
+  TRY(solve(theirs_again, 2e-9, &expected));
+  TRY(KSPDestroy(&theirs_again));
   monitored = 0;
   TRY(solve(ksp, 1e-9, &iterations));
+  PetscCheck(PetscAbsInt(iterations - expected) <= 2, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "%s with %s and new values takes %" PetscInt_FMT
+             " iterations, PETSc's %" PetscInt_FMT,
+             method, pc, iterations, expected);
+  TRY(rescale(A, strcmp(pc, "none") ? (PetscScalar)1 / 30 : 1));
   TRY(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   TRY(MatSetValue(A, 0, 200, 1, INSERT_VALUES));
   TRY(MatSetValue(A, 200, 0, 1, INSERT_VALUES));
@@ -198,10 +229,19 @@ static PetscErrorCode as_preconditioner(Mat A) {
   TRY(KSPGetConvergedReason(ksp, &reason));
   PetscCheck(reason < 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "NaN in b for the PC: %s",
              KSPConvergedReasons[reason]);
-  TRY(VecDestroy(&x));
-  TRY(VecDestroy(&b));
   TRY(KSPDestroy(&ksp));
   TRY(PetscOptionsSetValue(NULL, "-c_ksp_type", "fgmres"));
+  TRY(MatScale(A, -1)); /* CG breaks down */
+  TRY(make_ksp(A, "c_", &ksp));
+  TRY(fill(b, 3));
+  TRY(KSPSolve(ksp, b, x));
+  TRY(KSPGetConvergedReason(ksp, &reason));
+  PetscCheck(reason == KSP_DIVERGED_PC_FAILED, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "CG of a negative definite matrix: %s", KSPConvergedReasons[reason]);
+  TRY(KSPDestroy(&ksp));
+  TRY(MatScale(A, -1));
+  TRY(VecDestroy(&x));
+  TRY(VecDestroy(&b));
   TRY(PetscOptionsSetValue(NULL, "-c_ksp_rtol", "1e-10"));
   TRY(PetscOptionsSetValue(NULL, "-c_pc_merbit_method", "bicgstab"));
   TRY(PetscOptionsSetValue(NULL, "-c_pc_merbit_preconditioner", "jacobi"));
