@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("templates", "tests", "bench", "examples", "python", "cmake", "test_package")
+FOLDERS = ("templates", "tests", "bench", "examples", "python", "cmake", "dist", "test_package")
 ORDER = ("core", "jit", "matrix", "market", "spmv", "solve")
 WIDTH = 100
 SUFFIXES = {".c", ".h", ".j2", ".cu", ".cuh", ".cpp"}
