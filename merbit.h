@@ -2725,8 +2725,8 @@ static void mbi_library_path(void *library, char *path, size_t size) {
 
 static void mbi_library_keep(void *library) {
   HMODULE kept;
-  (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_PIN |
-      GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, (const char *)library, &kept);
+  (void)GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+      (const char *)library, &kept);
 }
 
 #endif
@@ -2767,12 +2767,11 @@ static const char *mbi_access_fault(const char *path, int last) {
       GetNamedSecurityInfoA((char *)path, SE_FILE_OBJECT,
       OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION, &owner,
       NULL, &list, NULL, &descriptor) == ERROR_SUCCESS) {
-    fault = owner == NULL || !mbi_sid_trusted(owner, own.user.User.Sid)
-        ? "belongs to another user" : list == NULL ? "is writable by others" : NULL;
+    fault = owner == NULL || !mbi_sid_trusted(owner, own.user.User.Sid) ? "belongs to another user"
+        : list == NULL ? "is writable by others" : NULL;
     for (i = 0; fault == NULL && i < list->AceCount; i++) {
       ACCESS_ALLOWED_ACE *entry = NULL;
-      if (!GetAce(list, i, (void **)&entry) ||
-          (entry->Header.AceType != ACCESS_DENIED_ACE_TYPE &&
+      if (!GetAce(list, i, (void **)&entry) || (entry->Header.AceType != ACCESS_DENIED_ACE_TYPE &&
           (entry->Header.AceFlags & INHERIT_ONLY_ACE) == 0 && (entry->Mask & rights) != 0 &&
           !mbi_sid_trusted((PSID)&entry->SidStart, own.user.User.Sid))) {
         fault = "is writable by others";
@@ -2803,8 +2802,8 @@ static int mbi_path_final(const char *path, char *final, size_t size) {
   if (error == 0) {
     const int network = strncmp(buffer, "\\\\?\\UNC", 7) == 0;
     const char *rest = buffer + (network ? 7 : strncmp(buffer, "\\\\?\\", 4) == 0 ? 4 : 0);
-    error = (size_t)snprintf(final, size, "%s%s", network ? "\\" : "", rest) >= size
-        ? ENAMETOOLONG : 0;
+    error = (size_t)snprintf(final, size, "%s%s", network ? "\\" : "", rest) >= size ? ENAMETOOLONG
+        : 0;
   }
   return error;
 }
@@ -2914,8 +2913,7 @@ static int mbi_private_open(const char *path, int *file, int64_t *size) {
 }
 
 static int64_t mbi_file_read(void *user, void *data, size_t size) {
-  return _read(*(const int *)user, data,
-      (unsigned)(size < MBI_FILE_MOST ? size : MBI_FILE_MOST));
+  return _read(*(const int *)user, data, (unsigned)(size < MBI_FILE_MOST ? size : MBI_FILE_MOST));
 }
 
 static void mbi_file_touch(int file) {
@@ -3056,8 +3054,7 @@ static const struct {
     {"MERBIT_TOO_LARGE", "a size is beyond what this version handles"},
     {"MERBIT_NOT_SUPPORTED", "this version does not support what was asked for"},
     {"MERBIT_NO_DEVICE", "no usable NVIDIA driver or GPU"},
-    {"MERBIT_NO_COMPILER", "no usable NVRTC"},
-    {"MERBIT_COMPILE_ERROR", "NVRTC refused a kernel"},
+    {"MERBIT_NO_COMPILER", "no usable NVRTC"}, {"MERBIT_COMPILE_ERROR", "NVRTC refused a kernel"},
     {"MERBIT_DEVICE_ERROR", "a CUDA driver call failed"},
     {"MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"},
     {"MERBIT_CANCELLED", "a callback asked to stop"}, };
@@ -3356,8 +3353,7 @@ MBI_THREAD_RUN mbi_pool_worker(void *argument) {
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
-      if ((unsigned)MBI_ATOMIC_LOAD(&pool->generation) != seen ||
-          MBI_ATOMIC_LOAD(&pool->stop)) {
+      if ((unsigned)MBI_ATOMIC_LOAD(&pool->generation) != seen || MBI_ATOMIC_LOAD(&pool->stop)) {
         break;
       }
       mbi_pause();
@@ -3735,8 +3731,7 @@ typedef struct mbk_scalar {
 #endif
 #define MBK_POINTER(type) mbi_devptr
 typedef struct mbk_profile_copy_arguments {
-  mbi_devptr from;
-  mbi_devptr to;
+  mbi_devptr from, to;
   mbk_u64 packs;
 } mbk_profile_copy_arguments;
 
@@ -4748,8 +4743,7 @@ static merbit_status mbi_pack_write(const mbi_pack *pack, const char *path) {
     error = mbi_private_write(directory, path + folder, &piece, 1);
   }
   return error == 0 ? MERBIT_OK
-      : mbi_fail(pack->context, MERBIT_IO_ERROR, "cannot write %.300s: %s", path,
-      strerror(error));
+      : mbi_fail(pack->context, MERBIT_IO_ERROR, "cannot write %.300s: %s", path, strerror(error));
 }
 
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path) {
@@ -4978,8 +4972,7 @@ static merbit_status mbi_device_examine(merbit_context *context) {
       "cuDeviceGetName", "asking for the GPU's name"));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor));
-  MBI_TRY(
-      mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
       &device->shared_bytes_per_block));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));
@@ -5012,8 +5005,7 @@ static merbit_status mbi_device_find_compiler(merbit_context *context, const cha
   return MERBIT_OK;
 }
 
-static merbit_status mbi_device_choose(merbit_context *context,
-    const merbit_context_desc *desc) {
+static merbit_status mbi_device_choose(merbit_context *context, const merbit_context_desc *desc) {
   mbi_device *device = &context->device;
   MBI_TRY(mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
       "cuDriverGetVersion", "asking for the driver's version"));
@@ -5040,8 +5032,7 @@ static merbit_status mbi_device_choose(merbit_context *context,
 
 static merbit_status mbi_device_enter(merbit_context *context) {
   MBI_TRY(mbi_device_alive(context));
-  return mbi_device_check(context,
-      context->device.driver.ctx_push(context->device.cuda_context),
+  return mbi_device_check(context, context->device.driver.ctx_push(context->device.cuda_context),
       "cuCtxPushCurrent", "entering the GPU's context");
 }
 
@@ -5375,8 +5366,7 @@ static const char *const mbi_source_jit_complex_cuh[] = {
 "return mbk_complex<T>(re, mbk_shuffle(mask, value.im, lane, width));\n}\ntemplate <class T>\n"
 "MBK_DEVICE mbk_complex<T> mbk_shuffle_up(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
 "int width) {\nconst T re = mbk_shuffle_up(mask, value.re, delta, width);\n",
-"return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));\n}\n"
-"template <class T>\n"
+"return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));\n}\ntemplate <class T>\n"
 "MBK_DEVICE mbk_complex<T> mbk_shuffle_down(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
 "int width) {\nconst T re = mbk_shuffle_down(mask, value.re, delta, width);\n"
 "return mbk_complex<T>(re, mbk_shuffle_down(mask, value.im, delta, width));\n}\n"
@@ -5418,11 +5408,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#define MBK_POINTER(type_) mbk_pointer_to<type_>::type\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_scalar_as(const mbk_scalar &scalar) {\nT value;\n",
 "if (alignof(T) <= alignof(mbk_scalar)) {\nreturn *(const T *)&scalar;\n}\n"
-"memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\n"
-"MBK_DEVICE mbk_u32 mbk_thread() {\nreturn threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\n"
-"return blockIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\n"
-"MBK_DEVICE mbk_u32 mbk_threads() {\nreturn blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\n"
-"return threadIdx.x & 31u;\n}\n\nMBK_DEVICE void mbk_block_sync() {\n__syncthreads();\n}\n"
+"memcpy(&value, &scalar, sizeof value);\nreturn value;\n}\n\nMBK_DEVICE mbk_u32 mbk_thread() {\n"
+"return threadIdx.x;\n}\nMBK_DEVICE mbk_u32 mbk_block() {\nreturn blockIdx.x;\n}\n"
+"MBK_DEVICE mbk_u32 mbk_grid() {\nreturn gridDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_threads() {\n"
+"return blockDim.x;\n}\nMBK_DEVICE mbk_u32 mbk_lane() {\nreturn threadIdx.x & 31u;\n}\n\n"
+"MBK_DEVICE void mbk_block_sync() {\n__syncthreads();\n}\n"
 "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n__syncwarp(mask);\n}\n\n"
 "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
 "return __shfl_sync(mask, value, lane, width);\n}\n"
@@ -5436,14 +5426,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "}\n\n\n\nMBK_DEVICE float mbk_multiply(float a, float b) {\nreturn __fmul_rn(a, b);\n}\n"
 "MBK_DEVICE double mbk_multiply(double a, double b) {\nreturn __dmul_rn(a, b);\n}\n\n"
 "MBK_DEVICE float mbk_fused(float a, float b, float c) {\nreturn __fmaf_rn(a, b, c);\n}\n"
-"MBK_DEVICE double mbk_fused(double a, double b, double c) {\nreturn __fma_rn(a, b, c);\n"
-"}\n\n\nMBK_DEVICE mbk_u16 mbk_half_of(float value) {\nmbk_u16 bits;\n"
+"MBK_DEVICE double mbk_fused(double a, double b, double c) {\nreturn __fma_rn(a, b, c);\n}\n\n\n"
+"MBK_DEVICE mbk_u16 mbk_half_of(float value) {\nmbk_u16 bits;\n"
 "asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\nreturn bits;\n}\n",
 "MBK_DEVICE float mbk_half_value(mbk_u16 bits) {\nfloat value;\n"
 "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\nreturn value;\n}\n\n\n"
-"MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n"
-"return __uint_as_float((mbk_u32)bits << 16);\n}\n\n"
-"MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\nreturn __clz((int)bits);\n}\n"
+"MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\nreturn __uint_as_float((mbk_u32)bits << 16);\n"
+"}\n\nMBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\nreturn __clz((int)bits);\n}\n"
 "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\nreturn __popc(bits);\n}\n"
 "MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\nreturn __popcll(bits);\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
@@ -5453,14 +5442,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
 "return atomicCAS(address, expected, value);\n}\n"
 "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\natomicOr(address, bits);\n}\n"
-"MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\n"
-"atomicMax(address, value);\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
+"MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\natomicMax(address, value);\n"
+"}\n\n\n\nMBK_DEVICE mbk_u32 mbk_peek(const mbk_u32 *address) {\n"
 "return *(const volatile mbk_u32 *)address;\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n"
-"return __ldcs(address);\n}\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\nreturn __ldcg(address);\n"
-"}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
+"template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\nreturn __ldcs(address);\n"
+"}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
+"return __ldcg(address);\n}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {\n"
 "const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);\n"
 "const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;\n",
@@ -5472,8 +5460,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "bool missing;\ndo {\nmissing = false;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
 "mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
 "asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
-": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\n"
-"low = ((const volatile mbk_u64 *)slots)[2 * k];\n"
+": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\nlow = ((const volatile mbk_u64 *)slots)[2 * k];\n"
 "high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n#endif\n"
 "missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
 "values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n"
@@ -5502,13 +5489,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "#if __CUDA_ARCH__ >= 800\nasm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n#endif\n"
 "}\n\n\n\n\n\n\nMBK_DEVICE void mbk_await() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n#endif\n}\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n"
-"#if MBK_PLAIN_LAUNCH\nreturn mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
+"template <class T> MBK_DEVICE T mbk_load_after_wait(const T *address) {\n#if MBK_PLAIN_LAUNCH\n"
+"return mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load_pack<T, N>(address);\n#else\n"
 "return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n"
-"template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\n"
-"return mbk_load(address);\n}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
+"template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n"
+"}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
 "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n",
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
@@ -5519,29 +5506,28 @@ static const char *const mbi_source_jit_device_cuh[] = {
 NULL};
 
 static const char *const mbi_source_jit_functions_cuh[] = {
-"\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_min(T a, T b) {\nreturn a < b || a != a ? a : b;\n"
-"}\ntemplate <class T> MBK_DEVICE T mbk_max(T a, T b) {\nreturn a > b || a != a ? a : b;\n"
-"}\n\n\n#define MBK_BOTH(name, single, twice) \\\nMBK_DEVICE float name(float a) { \\\n"
+"\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_min(T a, T b) {\nreturn a < b || a != a ? a : b;\n}\n"
+"template <class T> MBK_DEVICE T mbk_max(T a, T b) {\nreturn a > b || a != a ? a : b;\n}\n\n\n"
+"#define MBK_BOTH(name, single, twice) \\\nMBK_DEVICE float name(float a) { \\\n"
 "return single(a); \\\n} \\\nMBK_DEVICE double name(double a) { \\\nreturn twice(a); \\\n}\n"
-"MBK_BOTH(mbk_abs, fabsf, fabs)\nMBK_BOTH(mbk_sqrt, sqrtf, sqrt)\n"
-"MBK_BOTH(mbk_exp, expf, exp)\nMBK_BOTH(mbk_log, logf, log)\n"
-"MBK_BOTH(mbk_floor, floorf, floor)\nMBK_BOTH(mbk_ceil, ceilf, ceil)\n"
-"MBK_DEVICE float mbk_pow(float a, float b) {\nreturn powf(a, b);\n}\n"
-"MBK_DEVICE double mbk_pow(double a, double b) {\nreturn pow(a, b);\n}\n\n\n"
-"template <class T> MBK_DEVICE T mbk_number_of(bool truth) {\nreturn truth ? (T)1 : (T)0;\n}\n"
-"template <class T> MBK_DEVICE bool mbk_truth_of(T number) {\nreturn number != (T)0;\n}\n\n\n"
-"MBK_DEVICE double mbk_number(mbk_u64 bits) {\nunion {\nmbk_u64 bits;\ndouble value;\n"
-"} number;\nnumber.bits = bits;\nreturn number.value;\n}\n",
+"MBK_BOTH(mbk_abs, fabsf, fabs)\nMBK_BOTH(mbk_sqrt, sqrtf, sqrt)\nMBK_BOTH(mbk_exp, expf, exp)\n"
+"MBK_BOTH(mbk_log, logf, log)\nMBK_BOTH(mbk_floor, floorf, floor)\n"
+"MBK_BOTH(mbk_ceil, ceilf, ceil)\nMBK_DEVICE float mbk_pow(float a, float b) {\n"
+"return powf(a, b);\n}\nMBK_DEVICE double mbk_pow(double a, double b) {\nreturn pow(a, b);\n"
+"}\n\n\ntemplate <class T> MBK_DEVICE T mbk_number_of(bool truth) {\nreturn truth ? (T)1 : (T)0;\n"
+"}\ntemplate <class T> MBK_DEVICE bool mbk_truth_of(T number) {\nreturn number != (T)0;\n}\n\n\n"
+"MBK_DEVICE double mbk_number(mbk_u64 bits) {\nunion {\nmbk_u64 bits;\ndouble value;\n} number;\n"
+"number.bits = bits;\nreturn number.value;\n}\n",
 NULL};
 
 static const char *const mbi_source_jit_profile_cu[] = {
 "\n\n#include \"jit/device.cuh\"\n\n"
-"typedef struct mbk_profile_copy_arguments { const mbk_u32 *from; mbk_u32 *to; mbk_u64 packs; "
-"} mbk_profile_copy_arguments; typedef struct mbk_profile_gather_arguments { const mbk_u32 *x; "
+"typedef struct mbk_profile_copy_arguments { const mbk_u32 *from; mbk_u32 *to; mbk_u64 packs; } "
+"mbk_profile_copy_arguments; typedef struct mbk_profile_gather_arguments { const mbk_u32 *x; "
 "mbk_u32 elements, count; mbk_u32 *sum; } mbk_profile_gather_arguments; typedef struct "
-"mbk_profile_chase_arguments { const mbk_u32 *x; mbk_u32 elements, steps, seed; mbk_u32 *end; "
-"} mbk_profile_chase_arguments;\n\n#define MBK_PROFILE_THREADS 256\n"
-"#define MBK_PROFILE_TOGETHER 8\n#define MBK_PROFILE_PACK 4\n\n\n"
+"mbk_profile_chase_arguments { const mbk_u32 *x; mbk_u32 elements, steps, seed; mbk_u32 *end; } "
+"mbk_profile_chase_arguments;\n\n#define MBK_PROFILE_THREADS 256\n#define MBK_PROFILE_TOGETHER 8\n"
+"#define MBK_PROFILE_PACK 4\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_profile_place(mbk_u32 number, mbk_u32 elements) {\n"
 "number = (number ^ number >> 16) * 0x85ebca6bu;\n"
 "number = (number ^ number >> 13) * 0xc2b2ae35u;\n"
@@ -5551,14 +5537,12 @@ static const char *const mbi_source_jit_profile_cu[] = {
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_PROFILE_THREADS + mbk_thread(); i < a.packs;\n"
 "i += (mbk_u64)mbk_grid() * MBK_PROFILE_THREADS) {\nmbk_store_pack(\n"
 "a.to + i * MBK_PROFILE_PACK,\n"
-"mbk_load_pack_streaming<mbk_u32, MBK_PROFILE_PACK>(a.from + i * MBK_PROFILE_PACK));\n}\n"
-"}\n\n\n\n"
+"mbk_load_pack_streaming<mbk_u32, MBK_PROFILE_PACK>(a.from + i * MBK_PROFILE_PACK));\n}\n}\n\n\n\n"
 "template <class T> MBK_DEVICE void mbk_profile_run(const mbk_profile_gather_arguments &a) {\n"
 "const T *const x = (const T *)(const void *)a.x;\n"
-"const mbk_u32 first = (mbk_block() * MBK_PROFILE_THREADS + mbk_thread()) * a.count;\n"
-"T sum = 0;\nfor (mbk_u32 i = 0; i < a.count; i += MBK_PROFILE_TOGETHER) {\n"
-"T some[MBK_PROFILE_TOGETHER];\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_PROFILE_TOGETHER; j++) {\n"
+"const mbk_u32 first = (mbk_block() * MBK_PROFILE_THREADS + mbk_thread()) * a.count;\nT sum = 0;\n"
+"for (mbk_u32 i = 0; i < a.count; i += MBK_PROFILE_TOGETHER) {\nT some[MBK_PROFILE_TOGETHER];\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_PROFILE_TOGETHER; j++) {\n"
 "some[j] = mbk_load(x + mbk_profile_place(first + i + j, a.elements));\n}\n#pragma unroll\n",
 "for (mbk_u32 j = 0; j < MBK_PROFILE_TOGETHER; j++) {\nsum += some[j];\n}\n}\nif (sum != 0) {\n"
 "*a.sum = 1;\n}\n}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PROFILE_THREADS)\n"
@@ -5573,24 +5557,22 @@ static const char *const mbi_source_jit_profile_cu[] = {
 NULL};
 
 static const char *const mbi_source_jit_types_cuh[] = {
-"\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\n"
-"typedef unsigned mbk_u32;\ntypedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\n"
-"typedef struct mbk_scalar {\nmbk_u64 words[2];\n} mbk_scalar;\n#endif\n",
+"\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\ntypedef unsigned mbk_u32;\n"
+"typedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\ntypedef struct mbk_scalar {\n"
+"mbk_u64 words[2];\n} mbk_scalar;\n#endif\n",
 NULL};
 
 static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_bicgstab_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "bicgstab_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_bicgstab_s(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
@@ -5607,8 +5589,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n}\nMBS_AFTER(bicgstab_sigma) {\n",
 "(void)c;\nm->state.product_sums[0] = sums[0];\n}\n"
 "MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(bicgstab_omega)\n"
-"MBS_ELEMENT(bicgstab_omega) {\n"
-"const double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n"
+"MBS_ELEMENT(bicgstab_omega) {\nconst double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n"
 "const double shadow = MBS_LOAD(MBI_BICG_SHADOW);\n(void)c;\nsums[0] += s * t;\n"
 "sums[1] += t * t;\nsums[2] += shadow * s;\nsums[3] += shadow * t;\n}\n"
 "MBS_AFTER(bicgstab_omega) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n"
@@ -5621,8 +5602,8 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];\n"
 "const int wrong = bicgstab_update_x_r_before(c);\n"
 "const double omega = c->scalar[MBI_BICG_OMEGA];\n"
-"c->scalar[MBI_BICG_BETA] = bicgstab_next_rho(c, omega) / rho * (alpha / omega);\n"
-"return wrong;\n}\nMBS_ELEMENT(bicgstab_update_x_r_p) {\n"
+"c->scalar[MBI_BICG_BETA] = bicgstab_next_rho(c, omega) / rho * (alpha / omega);\nreturn wrong;\n"
+"}\nMBS_ELEMENT(bicgstab_update_x_r_p) {\n"
 "const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
 "const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
 "const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);\n"
@@ -5645,8 +5626,7 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "if (bicgstab_sigma_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, 1u << MBI_BICG_R)) {\n"
 "(void)bicgstab_s_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_bicgstab_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_bicgstab_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
 "if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
@@ -5667,13 +5647,12 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 "m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];\nmbi_solve_restart(m);\n}\n"
 "MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_BEFORE(bicgstab_s) {\n"
 "const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
-"if (sigma == 0 || !(alpha - alpha == 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n}\nc->scalar[MBI_BICG_ALPHA] = alpha;\n"
-"return 0;\n}\nMBS_ELEMENT(bicgstab_s) {\n"
+"if (sigma == 0 || !(alpha - alpha == 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
+"}\nc->scalar[MBI_BICG_ALPHA] = alpha;\nreturn 0;\n}\nMBS_ELEMENT(bicgstab_s) {\n"
 "const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
 "const double s = (double)(MBS_VECTOR)exact;\nMBS_STORE(MBI_BICG_R, s);\n"
-"if (v->pre == MBI_PRE_DIAGONAL) {\nMBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
-"}\nsums[0] += s * s;\n}\nMBS_AFTER(bicgstab_s) {\n"
+"if (v->pre == MBI_PRE_DIAGONAL) {\nMBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n}\n"
+"sums[0] += s * s;\n}\nMBS_AFTER(bicgstab_s) {\n"
 "m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
 "m->state.scalar[MBI_BICG_SS] = sums[0];\n}\nMBS_STEP(bicgstab_s, 1, 0, MBS_RUNNING)\n\n\n\n"
 "MBS_BEFORE(bicgstab_update_x_r) {\n"
@@ -5692,9 +5671,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 "MBS_AFTER(bicgstab_update_x_r) {\nmbi_solve_state *s = &m->state;\n"
 "const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
 "const double omega = c->scalar[MBI_BICG_OMEGA];\ns->scalar[MBI_BICG_OMEGA] = omega;\n"
-"s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
-"s->scalar[MBI_BICG_RHO] = sums[1];\nmbi_solve_count(m, sums[0]);\n"
-"if (s->stop == MBI_SOLVE_RUNNING) {\n"
+"s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\ns->scalar[MBI_BICG_RHO] = sums[1];\n"
+"mbi_solve_count(m, sums[0]);\nif (s->stop == MBI_SOLVE_RUNNING) {\n"
 "const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);\n"
 "const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);\n"
 "if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {\ns->why = MBI_WHY_OMEGA;\n"
@@ -5713,10 +5691,8 @@ NULL};
 static const char *const mbi_source_solve_cg_cg_cu[] = {
 "\n\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
-"#include \"solve/cg/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"#include \"solve/cg/steps.cuh\"\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
@@ -5734,14 +5710,14 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "mbk_cg_rz(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\ncg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n",
-"}\n\n\nMBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n"
+"mbk_cg_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n",
+"MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n"
 "sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
 "m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
 "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
-"const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n"
-"#pragma unroll\nfor (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
+"const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n#pragma unroll\n"
+"for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
 "p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n}\n#pragma unroll\n"
 "for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
 "x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n"
@@ -5799,20 +5775,19 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 "(void)c;\nm->state.scalar[MBI_CG_RZ] = sums[0];\n}\n"
 "MBS_STEP(cg_start_p, 1, 0, MBS_RUNNING)\n\n\n\nMBS_BEFORE(cg_update_r) {\n"
 "const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\nif (!(rz > 0)) {\n"
-"return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\n"
-"if (!(pq > 0) || !(pq - pq == 0)) {\nreturn mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\n"
-"c->scalar[MBI_CG_ALPHA] = rz / pq;\nreturn 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
+"return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n}\nif (!(pq > 0) || !(pq - pq == 0)) {\n"
+"return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n}\nc->scalar[MBI_CG_ALPHA] = rz / pq;\n"
+"return 0;\n}\nMBS_ELEMENT(cg_update_r) {\n"
 "const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
 "const double r = (double)(MBS_VECTOR)updated;\nMBS_STORE(MBI_CG_R, r);\nsums[0] += r * r;\n"
 "sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n}\n"
 "MBS_AFTER(cg_update_r) {\ndouble *scalar = m->state.scalar;\nint k;\n"
 "for (k = MBI_CG_RING - 1; k > 0; k--) {\n"
 "scalar[MBI_CG_ALPHA + k] = scalar[MBI_CG_ALPHA + k - 1];\n}\n"
-"scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\n"
-"scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\nscalar[MBI_CG_RZ] = sums[1];\n"
-"mbi_solve_count(m, sums[0]);\n}\nMBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\n",
-"MBS_NOTHING_BEFORE(cg_rz)\nMBS_ELEMENT(cg_rz) {\n(void)c;\n"
-"sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n}\nMBS_AFTER(cg_rz) {\n(void)c;\n"
+"scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\nscalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\n"
+"scalar[MBI_CG_RZ] = sums[1];\nmbi_solve_count(m, sums[0]);\n}\n",
+"MBS_STEP(cg_update_r, 2, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(cg_rz)\nMBS_ELEMENT(cg_rz) {\n"
+"(void)c;\nsums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n}\nMBS_AFTER(cg_rz) {\n(void)c;\n"
 "m->state.scalar[MBI_CG_RZ] = sums[0];\n}\nMBS_STEP(cg_rz, 1, 0, MBS_UNTIL_CLOSED)\n\n\n"
 "MBS_NOTHING_BEFORE(cg_update_x_p)\nMBS_ELEMENT(cg_update_x_p) {\n"
 "const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
@@ -5857,8 +5832,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "MBK_DEVICE mbk_fused_call mbk_fused_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
 "mbi_solve_memory *m, double *shared) {\nconst mbk_fused_call s = {v, n, m, shared};\n"
 "mbi_solve_state *const own = mbk_fused_state(shared);\nmbk_release();\n"
-"mbk_fused_copy(own, &m->state);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"own->copied = 1;\n}\nmbk_block_sync();\nreturn s;\n}\n\n\n"
+"mbk_fused_copy(own, &m->state);\nmbk_block_sync();\nif (mbk_thread() == 0) {\nown->copied = 1;\n"
+"}\nmbk_block_sync();\nreturn s;\n}\n\n\n"
 "MBK_DEVICE void mbk_fused_write_back(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
 "mbk_fused_copy(&m->state, own);\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
 "m->state.copied = 0;\nm->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n}\n}\n\n\n\n"
@@ -5871,15 +5846,15 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
 "for (mbk_u32 i = first; i < first + MBK_STEP_ROWS * share.stride && i < share.count;\n"
 "i += share.stride) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
-"if ((slots >> slot & 1u) != 0) {\nmbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n}\n}\n"
-"}\n}\n}\n\n\n\ntemplate <int ADDS, int MAXES>\n"
+"if ((slots >> slot & 1u) != 0) {\nmbk_prefetch((const MBK_VECTOR *)s.v.at[slot] + i);\n}\n}\n}\n"
+"}\n}\n\n\n\ntemplate <int ADDS, int MAXES>\n"
 "MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_state &c,\n"
 "double *sums, bool collects, mbk_u32 ahead, bool backwards) {\n"
 "const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
 "mbk_u64 *const slots = mbk_fused_slots(s, c);\nmbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
 "if (mbk_thread() == 0) {\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);\n}\n}\n"
-"if (!collects) {\nreturn;\n}\nmbk_fused_prefetch(s, ahead, !backwards);\n#pragma unroll\n"
+"mbk_post(slots + 2 * (COUNT * mbk_block() + k), sums[k], c.turn + 1);\n}\n}\nif (!collects) {\n"
+"return;\n}\nmbk_fused_prefetch(s, ahead, !backwards);\n#pragma unroll\n"
 "for (int k = 0; k < COUNT; k++) {\nsums[k] = 0;\n}\n"
 "for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\ndouble parts[COUNT];\n"
 "mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n#pragma unroll\n"
@@ -5889,8 +5864,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *)>\n"
 "MBK_DEVICE void mbk_fused_after(const mbk_fused_call &s, const mbi_solve_state &c,\n"
 "const double *sums) {\nmbi_solve_state *const own = mbk_fused_state(s.shared);\n",
-"if (mbk_thread() == 0) {\nAFTER((mbi_solve_memory *)own, &c, sums);\nown->turn = c.turn + 1;\n"
-"}\nmbk_block_sync();\n}\n\n\n\n"
+"if (mbk_thread() == 0) {\nAFTER((mbi_solve_memory *)own, &c, sums);\nown->turn = c.turn + 1;\n}\n"
+"mbk_block_sync();\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_fused_stopped(const mbk_fused_call &s, const mbi_solve_state &c) {\n"
 "if (c.stop != MBI_SOLVE_RUNNING && mbk_block() == 0 && mbk_thread() == 0) {\n"
 "s.m->state.closed = 1;\n}\nreturn c.stop != MBI_SOLVE_RUNNING;\n}\n\n\n\n"
@@ -5921,8 +5896,8 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "if (ADDS + MAXES > 0) {\nconst bool collects = BEHIND != MBK_FUSED_END || mbk_block() == 0;\n"
 "mbk_fused_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\nif (collects) {\n"
 "mbk_fused_after<AFTER>(s, c, sums);\n}\n"
-"if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n"
-"}\n}\nreturn true;\n}\n",
+"if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n}\n"
+"}\nreturn true;\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_core_loop_cu[] = {
@@ -5939,8 +5914,7 @@ static const char *const mbi_source_solve_core_refine_cu[] = {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check_steps.cuh\"\n#include \"solve/core/refine_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
@@ -5969,39 +5943,38 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 "#define MBI_STEP_SHARED 2048\n#define MBI_SOLVE_SUMS 5\n#define MBI_FUSED_SUMS 4\n"
 "#define MBI_WIDE_GROUP 8\n#define MBI_SOLVE_RING \\\n2048\n\n\n\n#define MBI_SOLVE_RUNNING 0\n"
 "#define MBI_SOLVE_CAP 1\n#define MBI_SOLVE_NOT_FINITE 3\n#define MBI_SOLVE_STAGNATED 4\n"
-"#define MBI_SOLVE_BREAKDOWN 5\n#define MBI_SOLVE_CANDIDATE 100\n\n\n"
-"#define MBI_WHY_NOTHING 0\n#define MBI_WHY_CURVATURE 1\n#define MBI_WHY_PRECONDITIONER 2\n"
-"#define MBI_WHY_SHADOW 3\n#define MBI_WHY_OMEGA 4\n\n\n\n\n#define MBI_AT_X 0\n"
-"#define MBI_AT_B 1\n#define MBI_AT_W 2\n#define MBI_AT_INVERSE 3\n#define MBI_AT_OWN 4\n\n\n\n"
-"#define MBI_PRE_NONE 0\n#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\n"
-"typedef struct mbi_solve_vectors {\nvoid *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\n"
-"int block;\nint from, to;\nint basis;\nint lanczos;\nconst double *dots;\n"
-"long long dot_count;\nunsigned long long *posts;\nlong long stride;\n} mbi_solve_vectors;\n\n"
-"typedef struct mbi_solve_state {\ndouble scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\n"
-"double rr;\ndouble goal;\ndouble tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\n"
-"double w_most, x_most, b_most;\ndouble value;\nint stop;\nint closed;\nint iterations, cap;\n"
-"int check_at;\n\nint why;\nunsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n"
-"} mbi_solve_state;\n\ntypedef struct mbi_solve_memory {\nmbi_solve_state state;\n"
-"double ring[MBI_SOLVE_RING];\n} mbi_solve_memory;\n\n\n#define MBI_OPEN_BEGIN 0\n"
-"#define MBI_OPEN_GO_ON 1\n#define MBI_OPEN_TIGHTER 2\n\n\n"
+"#define MBI_SOLVE_BREAKDOWN 5\n#define MBI_SOLVE_CANDIDATE 100\n\n\n#define MBI_WHY_NOTHING 0\n"
+"#define MBI_WHY_CURVATURE 1\n#define MBI_WHY_PRECONDITIONER 2\n#define MBI_WHY_SHADOW 3\n"
+"#define MBI_WHY_OMEGA 4\n\n\n\n\n#define MBI_AT_X 0\n#define MBI_AT_B 1\n#define MBI_AT_W 2\n"
+"#define MBI_AT_INVERSE 3\n#define MBI_AT_OWN 4\n\n\n\n#define MBI_PRE_NONE 0\n"
+"#define MBI_PRE_DIAGONAL 1\n#define MBI_PRE_SEPARATE 2\n\ntypedef struct mbi_solve_vectors {\n"
+"void *at[MBI_SOLVE_VECTORS];\nlong long n;\nint pre;\nint block;\nint from, to;\nint basis;\n"
+"int lanczos;\nconst double *dots;\nlong long dot_count;\nunsigned long long *posts;\n"
+"long long stride;\n} mbi_solve_vectors;\n\ntypedef struct mbi_solve_state {\n"
+"double scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\ndouble rr;\ndouble goal;\n"
+"double tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\ndouble w_most, x_most, b_most;\n"
+"double value;\nint stop;\nint closed;\nint iterations, cap;\nint check_at;\n\nint why;\n"
+"unsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n} mbi_solve_state;\n\n"
+"typedef struct mbi_solve_memory {\nmbi_solve_state state;\ndouble ring[MBI_SOLVE_RING];\n"
+"} mbi_solve_memory;\n\n\n#define MBI_OPEN_BEGIN 0\n#define MBI_OPEN_GO_ON 1\n"
+"#define MBI_OPEN_TIGHTER 2\n\n\n"
 "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
 "double tolerance, double shrink, double epsilon) {\nmbi_solve_state *s = &m->state;\n",
 "if (how == MBI_OPEN_BEGIN) {\ns->iterations = 0;\ns->cap = cap;\ns->tolerance = tolerance;\n"
 "s->epsilon = epsilon;\ns->ticket = 0;\ns->why = MBI_WHY_NOTHING;\ns->value = 0;\n"
 "s->stop = MBI_SOLVE_RUNNING;\ns->closed = 0;\n}\ns->shrink = shrink;\n"
 "s->goal = shrink * tolerance * shrink * tolerance *\ns->bb;\nif (how == MBI_OPEN_TIGHTER) {\n"
-"s->stop = MBI_SOLVE_RUNNING;\ns->closed = 0;\n}\ns->check_at = s->iterations + span;\n"
-"}\n\n\n\nMBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
+"s->stop = MBI_SOLVE_RUNNING;\ns->closed = 0;\n}\ns->check_at = s->iterations + span;\n}\n\n\n\n"
+"MBS_FUNCTION void mbi_solve_note_residual(mbi_solve_memory *m, double rr) {\n"
 "mbi_solve_state *s = &m->state;\ns->rr = rr;\nif (!s->copied) {\n"
 "m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n}\nif (!(rr - rr == 0)) {\n"
 "s->stop = MBI_SOLVE_NOT_FINITE;\n} else if (rr <= s->goal) {\ns->stop = MBI_SOLVE_CANDIDATE;\n"
 "} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n\n\n"
 "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\nm->state.iterations++;\n"
 "mbi_solve_note_residual(m, rr);\n}\n\n\n"
-"MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
-"m->state.stop = MBI_SOLVE_RUNNING;\nm->state.closed = 0;\nm->state.why = MBI_WHY_NOTHING;\n"
-"mbi_solve_note_residual(m, m->state.ww);\n}\n\n\n\n"
-"MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
+"MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\nm->state.stop = MBI_SOLVE_RUNNING;\n"
+"m->state.closed = 0;\nm->state.why = MBI_WHY_NOTHING;\nmbi_solve_note_residual(m, m->state.ww);\n"
+"}\n\n\n\nMBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
 "c->why = why;\nc->value = value;\n"
 "return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n",
 NULL};
@@ -6013,16 +5986,14 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n#define MBK_STEP_THREADS 768\n"
 "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n#define MBK_STEP_RESIDENT 1\n"
-"#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n"
-"#define MBS_INDEX mbk_i64\n#define MBS_ALWAYS 0\n#define MBS_RUNNING 1\n"
-"#define MBS_UNTIL_CLOSED 2\n\n"
+"#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n#define MBS_INDEX mbk_i64\n"
+"#define MBS_ALWAYS 0\n#define MBS_RUNNING 1\n#define MBS_UNTIL_CLOSED 2\n\n"
 "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
 "#define MBS_ELEMENT(name) \\\n"
 "MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v, \\\n"
 "const mbi_solve_state *c, double *sums, \\\n__attribute__((unused)) mbk_step_row *held)\n"
 "#define MBS_STORE(slot, value) \\\n"
-"(held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))\n"
-"#define MBS_AFTER(name) \\\n"
+"(held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))\n#define MBS_AFTER(name) \\\n"
 "MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, \\\n"
 "const double *sums)\n#define MBS_STEP(name, adds, maxes, when) \\\n"
 "MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m, \\\n"
@@ -6033,9 +6004,8 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "return mbk_fused_stage<name##_before, name##_element, name##_after, adds, maxes, when, \\\n"
 "BEHIND>(s, backwards, ahead); \\\n}\n\n\n\n\n\n\nstruct mbk_step_row {\n"
 "MBK_VECTOR at[MBI_SOLVE_VECTORS];\nmbk_u32 slots;\n};\n\n\n",
-"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n"
-"#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\n"
-"for (int delta = 16; delta > 0; delta /= 2) {\n"
+"template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_lanes(double *sums) {\n#pragma unroll\n"
+"for (int k = 0; k < ADDS + MAXES; k++) {\nfor (int delta = 16; delta > 0; delta /= 2) {\n"
 "const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
 "sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n}\n}\n}\n\n\n"
 "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
@@ -6058,8 +6028,8 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n",
 "sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n\n\n"
 "struct mbk_step_share {\nmbk_u32 count, stride, own, rounds;\n};\n\n"
-"MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\n"
-"const mbk_u32 count = (mbk_u32)n;\nconst mbk_u32 stride = mbk_grid() * mbk_threads();\n"
+"MBK_DEVICE mbk_step_share mbk_step_shared_out(mbk_i64 n) {\nconst mbk_u32 count = (mbk_u32)n;\n"
+"const mbk_u32 stride = mbk_grid() * mbk_threads();\n"
 "const mbk_u32 own = mbk_block() * mbk_threads() + mbk_thread();\n"
 "const mbk_u32 rounds = own < count ? (count - 1 - own) / (stride * MBK_STEP_ROWS) + 1 : 0;\n"
 "const mbk_step_share share = {count, stride, own, rounds};\nreturn share;\n}\n\n\n"
@@ -6073,19 +6043,17 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
 "const mbk_step_share share = mbk_step_shared_out(n);\n"
 "const mbk_u32 count = share.count, stride = share.stride;\nmbi_solve_vectors v = given;\n"
-"v.pre = PRE >= 0 ? PRE : given.pre;\n"
-"for (mbk_u32 round = 0; round < share.rounds; round++) {\n"
+"v.pre = PRE >= 0 ? PRE : given.pre;\nfor (mbk_u32 round = 0; round < share.rounds; round++) {\n"
 "const mbk_u32 first = mbk_step_first(share, round, backwards);\n"
 "mbk_step_row rows[MBK_STEP_ROWS];\ndouble parts[MBK_STEP_ROWS][COUNT];\n#pragma unroll\n"
 "for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
-"const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\n"
-"rows[u].slots = 0;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n",
+"const mbk_u32 i = first + u * stride < count ? first + u * stride : first;\nrows[u].slots = 0;\n"
+"#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\nparts[u][k] = 0;\n}\n",
 "ELEMENT(i, &v, &c, parts[u], &rows[u]);\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_STEP_ROWS; u++) {\nconst mbk_u32 i = first + u * stride;\n"
 "if (i < count) {\n#pragma unroll\nfor (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
-"if ((rows[u].slots >> slot & 1u) != 0) {\n((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n"
-"}\n}\n#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\n"
-"const double part = parts[u][k];\n"
+"if ((rows[u].slots >> slot & 1u) != 0) {\n((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n}\n"
+"}\n#pragma unroll\nfor (int k = 0; k < ADDS + MAXES; k++) {\nconst double part = parts[u][k];\n"
 "sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n}\n}\n}\n}\n}\n\n\n"
 "template <int (*BEFORE)(mbi_solve_state *),\n"
 "void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
@@ -6096,19 +6064,19 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "double *partials, double *shared) {\nconst int COUNT = ADDS + MAXES;\n"
 "const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
 "double sums[COUNT > 0 ? COUNT : 1] = {};\nmbi_solve_state c = m->state;\n"
-"if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\nif (first) {\n"
-"m->state.closed = 1;\n}\nreturn;\n}\nif (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn;\n}\n"
+"if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\nif (first) {\nm->state.closed = 1;\n"
+"}\nreturn;\n}\nif (WHEN == MBS_UNTIL_CLOSED && c.closed) {\nreturn;\n}\n"
 "const int wrong = BEFORE(&c);\nif (wrong != 0) {\nif (first) {\nm->state.why = c.why;\n"
 "m->state.value = c.value;\nm->state.closed = 1;\nm->state.stop = wrong;\n}\nreturn;\n}\n"
-"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n"
-"}\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n"
+"mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\nif (COUNT == 0) {\nreturn;\n}\n"
+"mbk_step_reduce<ADDS, MAXES>(sums, shared);\nif (mbk_grid() > 1) {\n"
 "if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\nreturn;\n}\n"
 "mbk_step_total<ADDS, MAXES>(partials, sums);\nmbk_step_reduce<ADDS, MAXES>(sums, shared);\n}\n",
 "if (mbk_thread() == 0) {\nAFTER(m, &c, sums);\nm->state.ticket = 0;\n}\n}\n\n"
 "typedef struct mbk_solve_open_arguments { mbi_solve_memory *m; mbk_i32 how, span, cap; double "
-"tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct "
-"mbk_solve_step_arguments { mbi_solve_vectors v; mbk_i64 n; mbi_solve_memory *m; double "
-"*partials; } mbk_solve_step_arguments;\n\n\n"
+"tolerance, shrink, epsilon; } mbk_solve_open_arguments; typedef struct mbk_solve_step_arguments "
+"{ mbi_solve_vectors v; mbk_i64 n; mbi_solve_memory *m; double *partials; } "
+"mbk_solve_step_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_open(MBK_GRID_CONSTANT mbk_solve_open_arguments a) {\n"
 "mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
 "#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
@@ -6148,10 +6116,9 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
 "sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n}\n}\n"
 "mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\nif (mbk_thread() == 0) {\n#pragma unroll\n"
 "for (int k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < count) {\n"
-"totals[first + k] = sums[k];\n}\n}\n}\n}\n\n\n"
-"template <int (*COUNT)(const mbi_solve_state *),\n",
-"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
-"double *),\nvoid (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
+"totals[first + k] = sums[k];\n}\n}\n}\n}\n\n\ntemplate <int (*COUNT)(const mbi_solve_state *),\n",
+"void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\ndouble *),\n"
+"void (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
 "MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
 "double *partials, double *shared) {\nconst mbi_solve_state c = m->state;\n"
 "if (c.stop != MBI_SOLVE_RUNNING) {\nif (mbk_block() == 0 && mbk_thread() == 0) {\n"
@@ -6180,16 +6147,14 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n"
 "#include \"solve/eigen/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_arnoldi_project(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_arnoldi_reproject(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_eigen_rotate(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
@@ -6198,11 +6163,10 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
 "mbk_eigen_check(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "eigen_check_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_power_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\npower_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n"
-"}\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n",
-"mbk_power_normalise(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_power_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"power_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n",
+"mbk_power_normalise(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
@@ -6232,12 +6196,11 @@ static const char *const mbi_source_solve_eigen_steps_cuh[] = {
 "s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n}\n",
 "MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n\n\nMBS_BEFORE(power_normalise) {\n"
 "const double length = c->scalar[MBI_POWER_LENGTH];\n"
-"return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
-"}\nMBS_ELEMENT(power_normalise) {\nconst double w = MBS_LOAD(MBI_AT_W);\n"
-"const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
-"sums[0] += r * r;\nMBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n}\n"
-"MBS_AFTER(power_normalise) {\n(void)c;\nmbi_solve_count(m, sums[0]);\n}\n"
-"MBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n",
+"return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n}\n"
+"MBS_ELEMENT(power_normalise) {\nconst double w = MBS_LOAD(MBI_AT_W);\n"
+"const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\nsums[0] += r * r;\n"
+"MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n}\nMBS_AFTER(power_normalise) {\n"
+"(void)c;\nmbi_solve_count(m, sums[0]);\n}\nMBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n",
 NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
@@ -6245,26 +6208,23 @@ static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
 "#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
 "#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\narnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n"
-"}\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_arnoldi_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_project(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_arnoldi_reproject(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
+"mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
@@ -6280,8 +6240,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "#define MBI_LANCZOS_FRESH 10\n#define MBI_EIGEN_FROM 6\n#define MBI_EIGEN_TO 7\n"
 "#define MBI_EIGEN_NEXT 8\n#define MBI_EIGEN_CHECK 9\n#define MBI_POWER_VALUE 0\n"
 "#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n\n#define MBI_GMRES_STALLED 0.9999\n"
-"#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n16\n"
-"#define MBI_WHY_STALLED 17\n\n"
+"#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n16\n#define MBI_WHY_STALLED 17\n\n"
 "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
 "return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n}\n\n\n"
 "MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
@@ -6314,8 +6273,7 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "g[last + 1] = -d[last] * g[last];\ng[last] = c[last] * g[last];\nreturn length;\n}\n\n\n"
 "MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {\n",
 "const double *g = mbi_small(v, MBI_SMALL_G);\ndouble *y = mbi_small(v, MBI_SMALL_Y);\n"
-"int k, row;\nfor (k = 0; k < used; k++) {\ny[k] = g[k];\n}\n"
-"for (k = used - 1; k >= 0; k--) {\n"
+"int k, row;\nfor (k = 0; k < used; k++) {\ny[k] = g[k];\n}\nfor (k = used - 1; k >= 0; k--) {\n"
 "const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);\ny[k] /= column[k];\n"
 "for (row = 0; row < k; row++) {\ny[row] -= column[row] * y[k];\n}\n}\n}\n\n\n\n\n"
 "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n"
@@ -6324,8 +6282,8 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
 "double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
 "double below = length < 0 ? -1 : length > 0 ? 1 : 0, q;\nint k;\nmbi_gmres_solve(v, used);\n"
-"for (k = used - 1; k >= 0; k--) {\nr[k + 1] = c[k] * below;\nbelow *= -d[k];\n}\n"
-"r[0] = below;\nq = used == width ? r[width] : 0;\n\nfor (k = 0; k < width; k++) {\n"
+"for (k = used - 1; k >= 0; k--) {\nr[k + 1] = c[k] * below;\nbelow *= -d[k];\n}\nr[0] = below;\n"
+"q = used == width ? r[width] : 0;\n\nfor (k = 0; k < width; k++) {\n"
 "combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n}\nfor (k = used; k < width; k++) {\n"
 "mbi_small(v, MBI_SMALL_Y)[k] = 0;\n}\ns->scalar[MBI_ARNOLDI_Q] *= q;\n"
 "s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
@@ -6342,17 +6300,15 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
 "const double below = mbi_arnoldi_column(s, v, sums, column);\n"
 "double *g = mbi_small(v, MBI_SMALL_G), left;\nint singular, used;\nif (size == 1) {\n"
-"g[0] = s->scalar[MBI_GMRES_BEGAN];\n}\n"
-"singular = mbi_gmres_rotate(s, v, column, below) == 0;\nused = singular ? size - 1 : size;\n"
-"left = g[used];\nmbi_arnoldi_extend(s, v, below);\nmbi_solve_count(m, left * left);\n"
-"if (s->stop == MBI_SOLVE_NOT_FINITE) {\nreturn;\n}\n"
-"if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\ns->why = MBI_WHY_SINGULAR;\n"
-"s->value = size;\ns->stop = MBI_SOLVE_BREAKDOWN;\n}\n"
+"g[0] = s->scalar[MBI_GMRES_BEGAN];\n}\nsingular = mbi_gmres_rotate(s, v, column, below) == 0;\n"
+"used = singular ? size - 1 : size;\nleft = g[used];\nmbi_arnoldi_extend(s, v, below);\n"
+"mbi_solve_count(m, left * left);\nif (s->stop == MBI_SOLVE_NOT_FINITE) {\nreturn;\n}\n"
+"if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\ns->why = MBI_WHY_SINGULAR;\ns->value = size;\n"
+"s->stop = MBI_SOLVE_BREAKDOWN;\n}\n"
 "if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
 "s->why = MBI_WHY_STALLED;\ns->value = size;\ns->stop = MBI_SOLVE_STAGNATED;\n}\n"
 "if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\nmbi_gmres_close(s, v, used);\n}\n"
-"}\n\n\n\n\n"
-"MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+"}\n\n\n\n\nMBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
 "const double *sums) {\nmbi_solve_state *s = &m->state;\n"
 "const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
 "const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -6373,8 +6329,8 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
 "v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);\n"
 "sums[0] += first * first;\n}\nMBS_AFTER(arnoldi_start) {\nmbi_solve_state *s = &m->state;\n"
 "(void)sums;\nif (s->iterations == 0) {\ns->scalar[MBI_GMRES_RESTARTS] = 0;\n}\n"
-"s->scalar[MBI_GMRES_STALLS] = 0;\nmbi_arnoldi_begin(s, sqrt(c->ww));\nmbi_solve_restart(m);\n"
-"}\nMBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_WIDE_COUNT(arnoldi_project) {\n"
+"s->scalar[MBI_GMRES_STALLS] = 0;\nmbi_arnoldi_begin(s, sqrt(c->ww));\nmbi_solve_restart(m);\n}\n"
+"MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n\n\nMBS_WIDE_COUNT(arnoldi_project) {\n"
 "return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n}\nMBS_WIDE_ELEMENT(arnoldi_project) {\n"
 "const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\nconst double w = MBS_LOAD(MBI_AT_W);\n"
 "int k;\nif (first == 0 && v->pre == MBI_PRE_SEPARATE) {\n"
@@ -6382,29 +6338,27 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
 "for (k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < size) {\n"
 "sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n} else if (first + k == size) {\n"
 "sums[k] += w * w;\n}\n}\n}\nMBS_WIDE_AFTER(arnoldi_project) {\n"
-"const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\nint k;\n"
-"for (k = 0; k < size; k++) {\nmbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n}\n"
-"m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n}\nMBS_WIDE_STEP(arnoldi_project)\n\n\n"
-"MBS_WIDE_COUNT(arnoldi_reproject) {\nreturn (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n}\n"
-"MBS_WIDE_ELEMENT(arnoldi_reproject) {\nconst int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
-"double w = MBS_LOAD(MBI_AT_W);\nint k;\nif (first == 0) {\n",
-"const double *h = mbi_small(v, MBI_SMALL_FIRST);\nfor (k = 0; k < size; k++) {\n"
-"w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
-"w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);\n}\n"
-"for (k = 0; k < MBI_WIDE_GROUP; k++) {\nif (first + k < size) {\n"
-"sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n} else if (first + k == size) {\n"
-"sums[k] += w * w;\n}\n}\n}\nMBS_WIDE_AFTER(arnoldi_reproject) {\nif (v->lanczos) {\n"
-"mbi_lanczos_count(m, v, sums);\n} else {\nmbi_gmres_count(m, v, sums);\n}\n}\n"
-"MBS_WIDE_STEP(arnoldi_reproject)\n\n\nMBS_NOTHING_BEFORE(arnoldi_extend)\n"
-"MBS_ELEMENT(arnoldi_extend) {\nconst int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
+"const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\nint k;\nfor (k = 0; k < size; k++) {\n"
+"mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n}\nm->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n"
+"}\nMBS_WIDE_STEP(arnoldi_project)\n\n\nMBS_WIDE_COUNT(arnoldi_reproject) {\n"
+"return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n}\nMBS_WIDE_ELEMENT(arnoldi_reproject) {\n"
+"const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\ndouble w = MBS_LOAD(MBI_AT_W);\nint k;\n",
+"if (first == 0) {\nconst double *h = mbi_small(v, MBI_SMALL_FIRST);\n"
+"for (k = 0; k < size; k++) {\nw -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
+"w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);\n}\nfor (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+"if (first + k < size) {\nsums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+"} else if (first + k == size) {\nsums[k] += w * w;\n}\n}\n}\n"
+"MBS_WIDE_AFTER(arnoldi_reproject) {\nif (v->lanczos) {\nmbi_lanczos_count(m, v, sums);\n"
+"} else {\nmbi_gmres_count(m, v, sums);\n}\n}\nMBS_WIDE_STEP(arnoldi_reproject)\n\n\n"
+"MBS_NOTHING_BEFORE(arnoldi_extend)\nMBS_ELEMENT(arnoldi_extend) {\n"
+"const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
 "const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
 "const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
-"double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\nint k;\n(void)sums;\n"
-"if (close) {\nconst double *y = mbi_small(v, MBI_SMALL_Y);\n"
+"double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\nint k;\n(void)sums;\nif (close) {\n"
+"const double *y = mbi_small(v, MBI_SMALL_Y);\n"
 "const int from = v->pre == MBI_PRE_SEPARATE ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
-"double change = 0;\nfor (k = 0; k < width; k++) {\n"
-"change += y[k] * (double)MBS_BASIS(from, k);\n}\n"
-"change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
+"double change = 0;\nfor (k = 0; k < width; k++) {\nchange += y[k] * (double)MBS_BASIS(from, k);\n"
+"}\nchange = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
 "MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);\n}\nfor (k = 0; k < width; k++) {\n"
 "made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
 "MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
@@ -6425,14 +6379,12 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
 "#error \"define MBK_VECTOR: the type of ranks in memory\"\n#endif\n#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#define MBS_CALLED MBK_DEVICE\n#include \"solve/core/state.cuh\"\n\n"
-"#include \"solve/pagerank/steps.cuh\"\n\n#define MBK_PAGERANK_THREADS 256\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
+"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n#define MBS_CALLED MBK_DEVICE\n"
+"#include \"solve/core/state.cuh\"\n\n#include \"solve/pagerank/steps.cuh\"\n\n"
+"#define MBK_PAGERANK_THREADS 256\n\n\nMBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
 "return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n}\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
-"return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n}\n\n\n"
-"MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
+"MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\nreturn (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
+"}\n\n\nMBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
 "double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
 "const mbk_u32 thread = mbk_thread();\nfirsts[thread] = first;\nseconds[thread] = second;\n"
 "mbk_block_sync();\nfor (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
@@ -6447,16 +6399,15 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
 "first += partials[2 * b];\nsecond += partials[2 * b + 1];\n}\n"
 "mbk_pagerank_sum(shared, first, second);\n}\n\n",
-"typedef struct mbk_pagerank_weigh_arguments { MBK_VECTOR *weights; const MBK_ROW_PTR "
-"*row_ptr; mbk_u64 n; } mbk_pagerank_weigh_arguments; typedef struct "
-"mbk_pagerank_begin_arguments { MBK_VECTOR *z; const MBK_VECTOR *weights; mbk_i32 given; "
-"mbk_u64 n; double *partials; } mbk_pagerank_begin_arguments; typedef struct "
-"mbk_pagerank_first_arguments { const double *partials; mbk_u32 blocks; mbi_solve_memory *m; } "
-"mbk_pagerank_first_arguments; typedef struct mbk_pagerank_update_arguments { MBK_VECTOR *z; "
-"const MBK_VECTOR *y, *weights, *teleport; mbk_u64 n; const mbi_solve_memory *m; double "
-"*partials; } mbk_pagerank_update_arguments; typedef struct mbk_pagerank_end_arguments { "
-"MBK_VECTOR *z; const MBK_VECTOR *weights; mbk_u64 n; } mbk_pagerank_end_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+"typedef struct mbk_pagerank_weigh_arguments { MBK_VECTOR *weights; const MBK_ROW_PTR *row_ptr; "
+"mbk_u64 n; } mbk_pagerank_weigh_arguments; typedef struct mbk_pagerank_begin_arguments { "
+"MBK_VECTOR *z; const MBK_VECTOR *weights; mbk_i32 given; mbk_u64 n; double *partials; } "
+"mbk_pagerank_begin_arguments; typedef struct mbk_pagerank_first_arguments { const double "
+"*partials; mbk_u32 blocks; mbi_solve_memory *m; } mbk_pagerank_first_arguments; typedef struct "
+"mbk_pagerank_update_arguments { MBK_VECTOR *z; const MBK_VECTOR *y, *weights, *teleport; mbk_u64 "
+"n; const mbi_solve_memory *m; double *partials; } mbk_pagerank_update_arguments; typedef struct "
+"mbk_pagerank_end_arguments { MBK_VECTOR *z; const MBK_VECTOR *weights; mbk_u64 n; } "
+"mbk_pagerank_end_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_weigh(MBK_GRID_CONSTANT mbk_pagerank_weigh_arguments a) {\n"
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const MBK_ROW_PTR length = a.row_ptr[i + 1] - a.row_ptr[i];\n"
@@ -6468,8 +6419,8 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "const double weight = (double)a.weights[i];\n"
 "const MBK_VECTOR rank = a.given ? a.z[i] : (MBK_VECTOR)(1.0 / (double)a.n);\n"
 "const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
-"count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n"
-"}\nmbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n",
+"count += weight < 0 ? 1.0 : 0.0;\nmass += weight < 0 ? (double)share : 0.0;\na.z[i] = share;\n}\n"
+"mbk_pagerank_leave((double *)shared, count, mass, a.partials);\n}\n\n\n\n",
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_first(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\ndouble count, mass;\n"
@@ -6486,9 +6437,8 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "const double share = a.teleport != nullptr ? base * (double)a.teleport[i] : base;\n"
 "const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)a.y[i] + share) / weight);\n"
 "const double difference = ((double)next - (double)a.z[i]) * weight;\n"
-"change += difference < 0 ? -difference : difference;\n"
-"mass += given < 0 ? (double)next : 0.0;\na.z[i] = next;\n}\n"
-"mbk_pagerank_leave((double *)shared, change, mass, a.partials);\n}\n\n\n\n"
+"change += difference < 0 ? -difference : difference;\nmass += given < 0 ? (double)next : 0.0;\n"
+"a.z[i] = next;\n}\nmbk_pagerank_leave((double *)shared, change, mass, a.partials);\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
 "mbk_pagerank_finish(MBK_GRID_CONSTANT mbk_pagerank_first_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nif (a.m->state.closed) {\nreturn;\n}\ndouble change, mass;\n"
@@ -6506,12 +6456,11 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "#define MBI_PAGERANK_RELAX 2\n#define MBI_PAGERANK_PAST 3\n#define MBI_PAGERANK_SUM 4\n"
 "#define MBI_PAGERANK_LEAST 5\n#define MBI_PAGERANK_STALE 6\n#define MBI_PAGERANK_DANGLING 7\n"
 "#define MBI_PAGERANK_MOST 8\n\n#define MBI_PAGERANK_PLAIN_RATE 9\n"
-"#define MBI_PAGERANK_SWITCHED 10\n#define MBI_PAGERANK_STARTED 11\n"
-"#define MBI_PAGERANK_HOLD 12\n#define MBI_PAGERANK_KEPT 13\n"
-"#define MBI_PAGERANK_KEPT_RATE 14\n\n#define MBI_PAGERANK_LOST 15\n\n\n"
-"#define MBI_PAGERANK_CONVERGED 100\n#define MBI_PAGERANK_STAGNATED 4\n\n\n"
-"#define MBI_PAGERANK_PATIENCE 16\n\n\n\n#define MBI_PAGERANK_WINDOW 3\n\n"
-"#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n\n"
+"#define MBI_PAGERANK_SWITCHED 10\n#define MBI_PAGERANK_STARTED 11\n#define MBI_PAGERANK_HOLD 12\n"
+"#define MBI_PAGERANK_KEPT 13\n#define MBI_PAGERANK_KEPT_RATE 14\n\n"
+"#define MBI_PAGERANK_LOST 15\n\n\n#define MBI_PAGERANK_CONVERGED 100\n"
+"#define MBI_PAGERANK_STAGNATED 4\n\n\n#define MBI_PAGERANK_PATIENCE 16\n\n\n\n"
+"#define MBI_PAGERANK_WINDOW 3\n\n#define MBI_PAGERANK_AHEAD 14\n#define MBI_PAGERANK_WORTH 10\n\n"
 "#define MBI_PAGERANK_GRAIN 256.0\n#define MBI_PAGERANK_LEAP 1.3125\n\n"
 "#define MBI_PAGERANK_SHARE 0.15\n\n\n\n"
 "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
@@ -6539,15 +6488,14 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "return count == 3 ? cbrt(fell) : count == 2 ? sqrt(fell) : fell;\n}\n\n\n"
 "MBS_FUNCTION void mbi_pagerank_switch(mbi_solve_state *s, double factor) {\n"
 "mbi_pagerank_relax(s, factor);\ns->scalar[MBI_PAGERANK_SWITCHED] = s->iterations;\n}\n\n\n"
-"MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\n"
-"mbi_solve_state *s = &m->state;\n"
+"MBS_FUNCTION void mbi_pagerank_account(mbi_solve_memory *m) {\nmbi_solve_state *s = &m->state;\n"
 "const int count = (s->iterations - 1) % MBI_PAGERANK_WINDOW + 1;\nconst double needed =\n"
 "log(s->rr / mbi_pagerank_before(m, count)) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
 "const double lost = s->scalar[MBI_PAGERANK_LOST] + count - needed;\n"
 "s->scalar[MBI_PAGERANK_LOST] = lost > 0 ? lost : 0;\n}\n\n\n\n"
 "MBS_FUNCTION double mbi_pagerank_budget(const mbi_solve_state *s, double share) {\n"
-"const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n",
-"return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n}\n\n\n"
+"const double left = log(s->tolerance / s->rr) / log(s->scalar[MBI_PAGERANK_PLAIN_RATE]);\n"
+"return share * (2 + 0.1 * (s->iterations + left)) - s->scalar[MBI_PAGERANK_LOST];\n}\n\n\n",
 "MBS_FUNCTION void mbi_pagerank_give_up(mbi_solve_memory *m, double factor) {\n"
 "mbi_solve_state *s = &m->state;\nmbi_pagerank_account(m);\n"
 "s->scalar[MBI_PAGERANK_MOST] = 1 + mbi_pagerank_round(0.4 * (factor - 1));\n"
@@ -6555,8 +6503,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "s->scalar[MBI_PAGERANK_KEPT] = 0;\nmbi_pagerank_switch(s, 1);\n}\n\n\n\n"
 "MBS_FUNCTION int mbi_pagerank_steady(const mbi_solve_memory *m) {\n"
 "const double last = m->state.rr / mbi_pagerank_before(m, 1);\n"
-"const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;\n"
-"double later = last;\nint k;\nfor (k = 1; k < 5; k++) {\n"
+"const double rise = m->state.scalar[MBI_PAGERANK_HOLD] > 0 ? 1.02 : 1.5;\ndouble later = last;\n"
+"int k;\nfor (k = 1; k < 5; k++) {\n"
 "const double rate = mbi_pagerank_before(m, k) / mbi_pagerank_before(m, k + 1);\n"
 "if (!(later >= 0.99 * rate && last <= rise * rate)) {\nreturn 0;\n}\nlater = rate;\n}\n"
 "return 1;\n}\n\n\n\n\n\nMBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {\n"
@@ -6566,16 +6514,16 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "double budget, growth, wanted;\ns->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
 "if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||\n"
 "!(rate < damping + 0.1 * (1 - damping)) ||\n"
-"!(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n"
-"!mbi_pagerank_steady(m)) {\nreturn;\n}\nbudget = mbi_pagerank_budget(s, MBI_PAGERANK_SHARE);\n"
-"if (!(budget > 0)) {\nreturn;\n}\ngrowth = exp(-0.5 * budget * log(rate));\n"
+"!(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||\n!mbi_pagerank_steady(m)) {\n"
+"return;\n}\nbudget = mbi_pagerank_budget(s, MBI_PAGERANK_SHARE);\nif (!(budget > 0)) {\nreturn;\n"
+"}\ngrowth = exp(-0.5 * budget * log(rate));\n"
 "wanted = mbi_pagerank_least((growth * rate * rate + 1) / (rate * rate + 1),\n"
-"mbi_pagerank_factor(s, rate));\n",
-"wanted = mbi_pagerank_least(mbi_pagerank_least(wanted, MBI_PAGERANK_LEAP),\n"
+"mbi_pagerank_factor(s, rate));\n"
+"wanted = mbi_pagerank_least(mbi_pagerank_least(wanted, MBI_PAGERANK_LEAP),\n",
 "s->scalar[MBI_PAGERANK_MOST]);\nwanted = mbi_pagerank_round(wanted);\nif (wanted > 1) {\n"
-"s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\nmbi_pagerank_switch(s, wanted);\n}\n"
-"}\n\n\n\nMBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\n"
-"mbi_solve_state *s = &m->state;\nconst double factor = s->scalar[MBI_PAGERANK_RELAX],\n"
+"s->scalar[MBI_PAGERANK_STARTED] = s->iterations;\nmbi_pagerank_switch(s, wanted);\n}\n}\n\n\n\n"
+"MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {\nmbi_solve_state *s = &m->state;\n"
+"const double factor = s->scalar[MBI_PAGERANK_RELAX],\n"
 "damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
 "const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);\n"
 "const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];\n"
@@ -6601,9 +6549,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "mbi_solve_state *s = &m->state;\n"
 "const double kept = s->scalar[MBI_PAGERANK_KEPT], rate = mbi_pagerank_rate(m, 2);\n"
 "const double wanted = mbi_pagerank_factor(s, rate);\n"
-"if (!(rate >= s->scalar[MBI_PAGERANK_KEPT_RATE] && rate < 1)) {\n"
-"mbi_pagerank_give_up(m, kept);\nreturn;\n}\nmbi_pagerank_account(m);\n"
-"s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
+"if (!(rate >= s->scalar[MBI_PAGERANK_KEPT_RATE] && rate < 1)) {\nmbi_pagerank_give_up(m, kept);\n"
+"return;\n}\nmbi_pagerank_account(m);\ns->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;\n"
 "s->scalar[MBI_PAGERANK_HOLD] = s->iterations + 2 * MBI_PAGERANK_WINDOW;\n"
 "s->scalar[MBI_PAGERANK_KEPT] = 0;\n"
 "mbi_pagerank_switch(s, mbi_pagerank_raised(s, kept, wanted > kept ? wanted : kept, 1));\n"
@@ -6618,11 +6565,10 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "mbi_pagerank_spread(s, mass);\ns->iterations++;\ns->rr = change;\n"
 "m->ring[s->iterations % MBI_SOLVE_RING] = change;\nif (relaxed) {\n"
 "s->scalar[MBI_PAGERANK_LEAST] = 1e300;\ns->scalar[MBI_PAGERANK_STALE] = 0;\n"
-"} else if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n",
-"s->scalar[MBI_PAGERANK_LEAST] = change;\ns->scalar[MBI_PAGERANK_STALE] = 0;\n} else {\n"
-"s->scalar[MBI_PAGERANK_STALE] += 1;\n}\nif (!(change - change == 0)) {\n"
-"s->stop = MBI_SOLVE_NOT_FINITE;\n} else if (change < s->tolerance && !relaxed) {\n"
-"s->stop = MBI_PAGERANK_CONVERGED;\n"
+"} else if (change < s->scalar[MBI_PAGERANK_LEAST]) {\ns->scalar[MBI_PAGERANK_LEAST] = change;\n",
+"s->scalar[MBI_PAGERANK_STALE] = 0;\n} else {\ns->scalar[MBI_PAGERANK_STALE] += 1;\n}\n"
+"if (!(change - change == 0)) {\ns->stop = MBI_SOLVE_NOT_FINITE;\n"
+"} else if (change < s->tolerance && !relaxed) {\ns->stop = MBI_PAGERANK_CONVERGED;\n"
 "} else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {\n"
 "s->stop = MBI_PAGERANK_STAGNATED;\n} else if (s->iterations >= s->cap) {\n"
 "s->stop = MBI_SOLVE_CAP;\n} else if (change < s->tolerance || s->iterations + 1 >= s->cap) {\n"
@@ -6632,11 +6578,11 @@ NULL};
 
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
-"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
-"#endif\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr\"\n#endif\n"
-"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#ifndef MBK_SETUP_LANES\n"
+"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n#endif\n"
+"#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr\"\n#endif\n"
+"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#ifndef MBK_SETUP_LANES\n"
 "#error \"define MBK_SETUP_LANES: lanes of a row, a power of two up to 32\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n#define MBK_SETUP_THREADS 256\n#define MBK_SETUP_BLOCKS 4\n"
 "#define MBK_SETUP_ROWS 4\n#define MBK_SETUP_LONG 1024\n#define MBK_SETUP_LONG_KEPT 64\n\n\n"
@@ -6644,22 +6590,21 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {\n"
 "share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_SETUP_LANES);\n}\nreturn share;\n}\n\n\n"
 "MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {\n"
-"const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
-"return value < 0 ? -value : value;\n}\n\n\n\n"
+"const double value = MBK_PATTERN ? 1.0 : (double)values[k];\nreturn value < 0 ? -value : value;\n"
+"}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_share(const MBK_VALUE *values, mbk_i64 begin, mbk_i64 end) {\n"
 "double sum = 0;\n#pragma unroll 4\n"
 "for (mbk_i64 k = begin + mbk_thread(); k < end; k += MBK_SETUP_THREADS) {\n"
 "sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
 "mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\nmbk_u32 threads) {\n"
-"double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
-"if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n",
-"sum += MBK_PATTERN ? 1.0 : (double)values[k];\n}\n}\nreturn sum;\n}\n\n\n\n"
-"MBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
+"double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n",
+"if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\nsum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
+"}\n}\nreturn sum;\n}\n\n\n\nMBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
 "shared[mbk_thread()] = sum;\nmbk_block_sync();\n"
-"for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\n"
-"if (mbk_thread() < half) {\nshared[mbk_thread()] += shared[mbk_thread() + half];\n}\n"
-"mbk_block_sync();\n}\nconst double all = shared[0];\nmbk_block_sync();\nreturn all;\n}\n\n\n\n"
+"for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\nif (mbk_thread() < half) {\n"
+"shared[mbk_thread()] += shared[mbk_thread() + half];\n}\nmbk_block_sync();\n}\n"
+"const double all = shared[0];\nmbk_block_sync();\nreturn all;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_long(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
 "const MBK_VALUE *values, mbk_u64 row, mbk_u32 width,\ndouble *blocks, double *shared) {\n"
 "const mbk_i64 begin = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
@@ -6669,8 +6614,8 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "(mbk_i64)(row - row % width + j),\nmbk_thread(), MBK_SETUP_THREADS),\nshared);\n"
 "if (mbk_thread() == 0) {\nblocks[row * width + j] = entry;\n}\n}\n"
 "return mbk_setup_block_sum(mbk_setup_share(values, begin, end), shared);\n}\n\n"
-"typedef struct mbk_setup_rows_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
-"*col_ind; const MBK_VALUE *values; mbk_u64 n; mbk_u32 width; double *blocks, *norms; } "
+"typedef struct mbk_setup_rows_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN *col_ind; "
+"const MBK_VALUE *values; mbk_u64 n; mbk_u32 width; double *blocks, *norms; } "
 "mbk_setup_rows_arguments; typedef struct mbk_setup_invert_arguments { const double *diagonal; "
 "MBK_VALUE *inverse; mbk_u64 n; mbk_u64 *bad; } mbk_setup_invert_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
@@ -6691,13 +6636,13 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
 "if (end[i] - at[i] > MBK_SETUP_LONG) {\n"
 "const mbk_u32 place = lane == 0 ? mbk_atomic_add(long_rows, 1u) : MBK_SETUP_LONG_KEPT;\n"
-"if (place < MBK_SETUP_LONG_KEPT) {\nkept[place] = first + i * rows + own;\n}\n"
-"waits |= 1u << i;\nend[i] = at[i];\n}\nat[i] += lane;\n}\nfor (bool more = true; more;) {\n"
-"more = false;\n#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
-"if (at[i] < end[i]) {\nsum[i] += mbk_setup_magnitude(a.values, at[i]);\n"
-"at[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n}\n#pragma unroll\n"
-"for (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nconst mbk_u64 row = first + i * rows + own;\n"
-"sum[i] = mbk_setup_sum(sum[i]);\nmost = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
+"if (place < MBK_SETUP_LONG_KEPT) {\nkept[place] = first + i * rows + own;\n}\nwaits |= 1u << i;\n"
+"end[i] = at[i];\n}\nat[i] += lane;\n}\nfor (bool more = true; more;) {\nmore = false;\n"
+"#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\nif (at[i] < end[i]) {\n"
+"sum[i] += mbk_setup_magnitude(a.values, at[i]);\nat[i] += MBK_SETUP_LANES;\nmore = true;\n}\n}\n"
+"}\n#pragma unroll\nfor (mbk_u32 i = 0; i < MBK_SETUP_ROWS; i++) {\n"
+"const mbk_u64 row = first + i * rows + own;\nsum[i] = mbk_setup_sum(sum[i]);\n"
+"most = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
 "const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
 "const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
 "for (mbk_u32 j = 0; j < a.width; j++) {\n",
@@ -6731,24 +6676,23 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n"
-"#error \"define MBK_STRIP: columns per strip, at most 65536\"\n#endif\n"
-"#ifndef MBK_WARP_TILES\n#error \"define MBK_WARP_TILES: tiles per warp and part\"\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n"
-"#include \"spmv/gpu/scan/fixup.cuh\"\n\n#define MBK_GROUP (32 / (int)sizeof(MBK_COMPUTE))\n"
+"#error \"define MBK_STRIP: columns per strip, at most 65536\"\n#endif\n#ifndef MBK_WARP_TILES\n"
+"#error \"define MBK_WARP_TILES: tiles per warp and part\"\n#endif\n#include \"jit/device.cuh\"\n"
+"#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
+"#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n"
+"#define MBK_GROUP (32 / (int)sizeof(MBK_COMPUTE))\n"
 "#define MBK_PART_TILES (MBK_WARP_TILES * (MBK_THREADS / 32))\n"
 "#define MBK_PART_NONZEROS (MBK_PART_TILES * MBK_TILE_NONZEROS)\n\n"
 "#include \"spmv/gpu/binned/build.cuh\"\n\n#define MBK_IN_FLIGHT 4\n\n\n#if MBK_BY_ROW\n"
 "#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#else\n"
 "#define MBK_BINNED_UNIT MBK_UNIT\n#endif\n\n"
-"typedef struct mbk_binned_multiply_arguments { const mbk_u32 *items; const mbk_u16 "
-"*strip_col; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *target; const "
-"MBK_VECTOR *x; mbk_u64 cols; MBK_COMPUTE *products; mbk_scalar alpha, beta; } "
-"mbk_binned_multiply_arguments; typedef struct mbk_binned_sum_arguments { const mbk_u32 "
-"*part_start; const MBK_COMPUTE *products; const mbk_u16 *places; const MBK_VALUE *by_row; "
-"const mbk_u32 *row_ends, *tile_row, *row_id; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; "
-"mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_binned_sum_arguments;\n\n\n\n"
-"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"typedef struct mbk_binned_multiply_arguments { const mbk_u32 *items; const mbk_u16 *strip_col; "
+"const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *target; const MBK_VECTOR *x; "
+"mbk_u64 cols; MBK_COMPUTE *products; mbk_scalar alpha, beta; } mbk_binned_multiply_arguments; "
+"typedef struct mbk_binned_sum_arguments { const mbk_u32 *part_start; const MBK_COMPUTE "
+"*products; const mbk_u16 *places; const MBK_VALUE *by_row; const mbk_u32 *row_ends, *tile_row, "
+"*row_id; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; "
+"} mbk_binned_sum_arguments;\n\n\n\nMBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_binned_multiply(MBK_GRID_CONSTANT mbk_binned_multiply_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nMBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
 "const mbk_u32 *const item = a.items + 3 * (mbk_u64)mbk_block();\n"
@@ -6772,9 +6716,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "column[i] = MBK_PACK_LOAD<mbk_u16, MBK_PACK>(strip_col + pack * MBK_PACK);\n"
 "to[i] = MBK_MATRIX_LOAD(target + pack / 2);\n}\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_IN_FLIGHT; i++) {\nif (at + i * MBK_THREADS < packs) {\n"
-"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\n#if MBK_PATTERN\n"
-"product.at[j] = MBK_BINNED_UNIT(a.values, strip[column[i].at[j]]);\n#else\n"
+"mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"#if MBK_PATTERN\nproduct.at[j] = MBK_BINNED_UNIT(a.values, strip[column[i].at[j]]);\n#else\n"
 "product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);\n#endif\n}\n",
 "mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
@@ -6788,15 +6731,15 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\nmbk_u32 at = ended - own;\n"
 "MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n"
 "for (int i = 0; i < MBK_STEPS; i++) {\nsum = MBK_ADD(sum, product[i]);\nif (ends >> i & 1) {\n"
-"if (at == ended - own) {\nhead = sum;\n} else {\nsums[at] = sum;\n}\nat++;\nsum = MBK_ZERO;\n"
-"}\n}\n\nbool closed = own > 0;\n#pragma unroll\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"if (at == ended - own) {\nhead = sum;\n} else {\nsums[at] = sum;\n}\nat++;\nsum = MBK_ZERO;\n}\n"
+"}\n\nbool closed = own > 0;\n#pragma unroll\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "const bool stop = mbk_shuffle_up(MBK_ALL, (mbk_u32)closed, d, 32) != 0;\n"
 "if ((int)lane >= d && !closed) {\nsum = MBK_ADD(other, sum);\nclosed = stop;\n}\n}\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\nif (own > 0) {\n"
 "sums[ended - own] = lane > 0 ? MBK_ADD(before, head) : head;\n}\nmbk_warp_sync(MBK_ALL);\n"
-"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n"
-"} else {\nMBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));\n}\n}\n"
+"for (mbk_u32 i = lane; i < count; i += 32) {\nif (i == 0) {\nfirsts[tile] = sums[0];\n} else {\n"
+"MBK_COMMIT(MBK_ROW_OF(row_number + i), MBK_ADD(MBK_ZERO, sums[i]));\n}\n}\n"
 "mbk_warp_sync(MBK_ALL);\nif (lane == 31) {\ntails[tile] = sum;\n}\n}\n\n#if MBK_BY_ROW\n\n\n"
 "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n",
 "mbk_u32 row_number, const mbk_u32 *row_id,\nconst MBK_VALUE *by_row, mbk_u64 left) {\n"
@@ -6822,8 +6765,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n}\n}\n\n"
 "mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
 "mbk_u32 ends[MBK_WARP_TILES], row_number[MBK_WARP_TILES];\n#pragma unroll\n"
-"for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
-"const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n",
+"for (int t = 0; t < MBK_WARP_TILES; t++) {\nconst mbk_u64 at = tile + t * (MBK_THREADS / 32);\n"
+"if (at < a.tiles) {\n",
 "place[t] = MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(a.places + at * MBK_TILE_NONZEROS +\n"
 "lane * MBK_STEPS);\nends[t] = mbk_load(a.row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);\n"
 "row_number[t] = mbk_load(a.tile_row + at);\n}\n}\nmbk_copy_wait();\nmbk_block_sync();\n"
@@ -6831,9 +6774,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "const mbk_u64 at = tile + t * (MBK_THREADS / 32);\nif (at < a.tiles) {\n"
 "const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n"
 "MBK_COMPUTE product[MBK_STEPS];\n#pragma unroll\nfor (int i = 0; i < MBK_STEPS; i++) {\n"
-"product[i] =\n"
-"first + i < a.nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n}\n"
-"const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
+"product[i] =\nfirst + i < a.nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
+"}\nconst mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
 "#if MBK_BY_ROW\nmbk_binned_by_row(product, own, row_number[t], a.row_id, a.by_row,\n"
 "first < a.nnz && alpha != (MBK_COMPUTE)0 ? a.nnz - first : 0);\n#endif\n"
 "mbk_binned_commit(product, own, row_number[t], at, a.row_id, a.y, a.firsts, a.tails, sums,\n"
@@ -6858,21 +6800,21 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "for (mbk_u32 i = mbk_thread(); i < count; i += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\n"
 "mbk_u32 column[MBK_BUILD_TOGETHER];\nmbk_binned_columns(columns, count, i, column);\n"
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
-"if (i + j * MBK_BUILD_THREADS < count) {\n"
-"mbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n}\n}\n}\nmbk_block_sync();\n}\n\n"
-"typedef struct mbk_binned_count_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; mbk_u32 "
-"strips; mbk_u32 *runs, *part_groups; } mbk_binned_count_arguments; typedef struct "
+"if (i + j * MBK_BUILD_THREADS < count) {\nmbk_atomic_add(counts + column[j] / MBK_STRIP, 1u);\n"
+"}\n}\n}\nmbk_block_sync();\n}\n\n"
+"typedef struct mbk_binned_count_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; mbk_u32 strips; "
+"mbk_u32 *runs, *part_groups; } mbk_binned_count_arguments; typedef struct "
 "mbk_binned_total_arguments { const mbk_u32 *runs; mbk_u32 strips; mbk_u64 parts; mbk_u32 "
 "*groups; } mbk_binned_total_arguments; typedef struct mbk_binned_offsets_arguments { mbk_u32 "
 "*runs; mbk_u32 strips; mbk_u64 parts; const mbk_u32 *strip_start; } ",
-"mbk_binned_offsets_arguments; typedef struct mbk_binned_fill_arguments { const mbk_i32 "
-"*col_ind; const MBK_VALUE *values; mbk_u64 nnz; mbk_u32 strips; const mbk_u32 *runs, "
-"*part_start; mbk_u16 *strip_col; MBK_VALUE *strip_values; mbk_u32 *target; mbk_u16 *places; "
-"mbk_u32 again; } mbk_binned_fill_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
-"mbk_binned_count(MBK_GRID_CONSTANT mbk_binned_count_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const counts = (mbk_u32 *)shared;\n"
-"mbk_u32 *const total = counts + a.strips;\nmbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n"
-"*total = 0;\n}\nmbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n"
+"mbk_binned_offsets_arguments; typedef struct mbk_binned_fill_arguments { const mbk_i32 *col_ind; "
+"const MBK_VALUE *values; mbk_u64 nnz; mbk_u32 strips; const mbk_u32 *runs, *part_start; mbk_u16 "
+"*strip_col; MBK_VALUE *strip_values; mbk_u32 *target; mbk_u16 *places; mbk_u32 again; } "
+"mbk_binned_fill_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"mbk_binned_count(MBK_GRID_CONSTANT mbk_binned_count_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_u32 *const counts = (mbk_u32 *)shared;\nmbk_u32 *const total = counts + a.strips;\n"
+"mbk_u32 mine = 0;\nif (mbk_thread() == 0) {\n*total = 0;\n}\n"
+"mbk_binned_histogram(a.col_ind + (mbk_u64)mbk_block() * MBK_PART_NONZEROS,\n"
 "mbk_binned_part(a.nnz), a.strips, counts);\n"
 "for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
 "const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
@@ -6884,16 +6826,15 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_u32 sum = 0;\nif (strip >= a.strips) {\nreturn;\n}\n"
 "for (mbk_u64 i = mbk_lane(); i < a.parts; i += 32) {\n"
 "sum += mbk_load(a.runs + strip * a.parts + i);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\n"
-"a.groups[strip] = sum;\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n}\nif (mbk_lane() == 0) {\na.groups[strip] = sum;\n"
+"}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_binned_offsets(MBK_GRID_CONSTANT mbk_binned_offsets_arguments a) {\n"
 "const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n",
 "if (strip >= a.strips) {\nreturn;\n}\nmbk_u32 start = mbk_load(a.strip_start + strip);\n"
 "for (mbk_u64 i = 0; i < a.parts; i += 32) {\n"
 "mbk_u32 *const at = a.runs + strip * a.parts + i + mbk_lane();\n"
 "const mbk_u32 own = i + mbk_lane() < a.parts ? *at : 0;\nmbk_u32 sum = own;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+"for (int d = 1; d < 32; d <<= 1) {\nconst mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += (int)mbk_lane() >= d ? other : 0;\n}\nif (i + mbk_lane() < a.parts) {\n"
 "*at = start + sum - own;\n}\nstart += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
@@ -6910,12 +6851,12 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "mbk_u32 before = 0;\nfor (mbk_u32 s = lane; s - lane < a.strips; s += 32) {\n"
 "const mbk_u32 own = s < a.strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
 "mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-"sum += (int)lane >= d ? other : 0;\n}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n"
-"}\nbefore += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n",
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nsum += (int)lane >= d ? other : 0;\n"
+"}\nif (s < a.strips) {\nstart[s] = before + sum - own;\n}\n"
+"before += mbk_shuffle(MBK_ALL, sum, 31, 32);\n}\n}\nmbk_block_sync();\n",
 "for (mbk_u32 s = mbk_thread(); s < a.strips; s += MBK_BUILD_THREADS) {\n"
-"run[s] = mbk_load(a.runs + (mbk_u64)s * mbk_grid() + part);\nused[s] = 0;\n}\n"
-"mbk_block_sync();\nfor (mbk_u32 from = mbk_thread(); from < count;\n"
+"run[s] = mbk_load(a.runs + (mbk_u64)s * mbk_grid() + part);\nused[s] = 0;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 from = mbk_thread(); from < count;\n"
 "from += MBK_BUILD_TOGETHER * MBK_BUILD_THREADS) {\nmbk_u32 column[MBK_BUILD_TOGETHER];\n"
 "mbk_binned_columns(a.col_ind + first, count, from, column);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_BUILD_TOGETHER; j++) {\n"
@@ -6925,8 +6866,8 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "if (!a.again) {\n*place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
 "columns[start[strip] * MBK_GROUP + at] = (mbk_u16)(column[j] - strip * MBK_STRIP);\n}\n"
 "#if !MBK_PATTERN\n"
-"a.strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(a.values + first + i);\n"
-"#endif\n}\n}\n}\nmbk_block_sync();\nif (a.again) {\nreturn;\n}\n"
+"a.strip_values[(mbk_u64)run[strip] * MBK_GROUP + at] = mbk_load(a.values + first + i);\n#endif\n"
+"}\n}\n}\nmbk_block_sync();\nif (a.again) {\nreturn;\n}\n"
 "for (mbk_u32 s = mbk_thread() / 32; s < a.strips; s += MBK_BUILD_THREADS / 32) {\n"
 "const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
 "mbk_u32 *const to = (mbk_u32 *)(a.strip_col + (mbk_u64)run[s] * MBK_GROUP);\n"
@@ -6934,8 +6875,8 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "to[i] = packs[start[s] * (MBK_GROUP / 2) + i];\n}\n#if !MBK_PATTERN\n"
 "for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
 "a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
-"for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n"
-"}\n}\n}\n",
+"for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n}\n"
+"}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
@@ -6948,10 +6889,9 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "MBK_VECTOR *y;\nmbk_u64 rows;\nmbk_u32 part;\nbool writes;\n};\n\n"
 "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 row_number, MBK_COMPUTE sum,\n"
 "MBK_COMPUTE alpha, MBK_COMPUTE beta) {\nconst mbk_u32 *const row_id = to.row_id;\n"
-"const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;\n"
-"(void)row_id;\nif (to.writes && row < to.rows) {\n"
-"mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n}\n}\n\n\n\n\n"
-"template <int neighbours>\n"
+"const mbk_u64 row = (mbk_u64)MBK_ROW_OF(row_number) * MBK_BLOCK_ROWS + to.part;\n(void)row_id;\n"
+"if (to.writes && row < to.rows) {\nmbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n"
+"}\n}\n\n\n\n\ntemplate <int neighbours>\n"
 "MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
 "const mbk_u32 *row_id, const mbk_i32 *columns,\n"
 "const MBK_VALUE *values, const MBK_MASK *masks, const MBK_VECTOR *x,\n"
@@ -6963,8 +6903,7 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "mbk_bsr_target to = {row_id, y, rows, strip * MBK_STRIP_ROWS + at.row, false};\n"
 "to.writes = lane < MBK_ACTIVE && at.col == 0 && to.part < MBK_BLOCK_ROWS;\n"
 "columns += tile * MBK_TILE_BLOCKS + at.slot * MBK_TOGETHER;\n"
-"const mbk_u64 group = (tile * MBK_STRIPS + strip) * MBK_GROUPS;\n(void)group;\n"
-"#if !MBK_PATTERN\n",
+"const mbk_u64 group = (tile * MBK_STRIPS + strip) * MBK_GROUPS;\n(void)group;\n#if !MBK_PATTERN\n",
 "values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
 "#endif\n#if MBK_MASKED\nmasks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n#endif\n"
 "const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
@@ -6972,33 +6911,32 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_u64 block = first_block + g * MBK_TOGETHER;\n"
 "const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;\n"
-"MBK_COMPUTE part[MBK_TOGETHER];\nif (alpha == (MBK_COMPUTE)0) {\nmbk_await();\n"
-"#pragma unroll\nfor (int u = 0; u < MBK_TOGETHER; u++) {\npart[u] = MBK_ZERO;\n}\n} else {\n"
+"MBK_COMPUTE part[MBK_TOGETHER];\nif (alpha == (MBK_COMPUTE)0) {\nmbk_await();\n#pragma unroll\n"
+"for (int u = 0; u < MBK_TOGETHER; u++) {\npart[u] = MBK_ZERO;\n}\n} else {\n"
 "mbk_bsr_group<neighbours>(\ncolumns + g * (MBK_TOGETHER * MBK_SLOTS),\n"
 "MBK_PATTERN ? values : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),\n"
 "masks + g * MBK_ACTIVE, x, cols, at, part);\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_TOGETHER; u++) {\nsum = MBK_ADD(sum, part[u]);\nif (ends >> u & 1) {\n"
 "if (row_number == first) {\nhead = sum;\n} else {\n"
-"mbk_bsr_commit(to, row_number, sum, alpha, beta);\n}\nrow_number++;\nsum = MBK_ZERO;\n}\n}\n"
-"}\n\nconst mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);\n"
+"mbk_bsr_commit(to, row_number, sum, alpha, beta);\n}\nrow_number++;\nsum = MBK_ZERO;\n}\n}\n}\n\n"
+"const mbk_u32 closed = mbk_ballot(MBK_ALL, row_number != first);\n"
 "const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\nconst int distance =\n"
-"(int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
-"#pragma unroll\nfor (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
+"(int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n#pragma unroll\n"
+"for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
 "const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
 "if (distance >= d) {\nsum = MBK_ADD(other, sum);\n}\n}\nconst MBK_COMPUTE earlier =\n"
 "MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;\n",
 "const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;\nif (row_number != first) {\n"
 "head = at.slot > 0 ? MBK_ADD(earlier, head) : head;\n"
 "if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
-"mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\n"
-"firsts[carry] = head;\n}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\n"
-"tails[carry] = sum;\n}\n}\n\n"
+"mbk_bsr_commit(to, first, head, alpha, beta);\n} else if (to.writes) {\nfirsts[carry] = head;\n"
+"}\n}\nif (to.writes && at.slot == MBK_SLOTS - 1) {\ntails[carry] = sum;\n}\n}\n\n"
 "typedef struct mbk_bsr_product_arguments { const mbk_u32 *row_ends, *slot_row, *row_id; const "
 "mbk_i32 *columns; const MBK_VALUE *values; const MBK_MASK *masks; const MBK_VECTOR *x; "
-"MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, "
-"beta; } mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { const mbk_u32 "
-"*slot_row, *row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 "
-"tiles, empty_rows, rows; mbk_scalar alpha, beta; } mbk_bsr_fixup_arguments;\n\n\n"
+"MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, cols, tiles; mbk_scalar alpha, beta; } "
+"mbk_bsr_product_arguments; typedef struct mbk_bsr_fixup_arguments { const mbk_u32 *slot_row, "
+"*row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows, "
+"rows; mbk_scalar alpha, beta; } mbk_bsr_fixup_arguments;\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_bsr_product(MBK_PARAMETERS(mbk_bsr_product_arguments, a, const mbk_u32 *a_row_ends, const "
 "mbk_u32 *a_slot_row, const mbk_u32 *a_row_id, const mbk_i32 *a_columns, const MBK_VALUE "
@@ -7019,25 +6957,23 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
-"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n"
-"}\n",
+"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
 "#define MBK_BUILD_THREADS 256\n\n"
-"typedef struct mbk_bsr_schedule_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; "
-"mbk_u64 blocks, words, slots; mbk_u32 *row_ends, *slot_row; } mbk_bsr_schedule_arguments; "
-"typedef struct mbk_bsr_columns_arguments { const mbk_i32 *col_ind; mbk_u64 blocks, tiles; "
-"mbk_i32 *columns; } mbk_bsr_columns_arguments; typedef struct mbk_bsr_masks_arguments { const "
-"mbk_u64 *mask_words; mbk_u64 blocks, tiles; MBK_MASK *masks; } mbk_bsr_masks_arguments; "
-"typedef struct mbk_bsr_fill_arguments { const mbk_i32 *col_ind; const MBK_VALUE *values; "
-"const mbk_u64 *mask_words; mbk_u64 cols, blocks, tiles; MBK_VALUE *packs; } "
-"mbk_bsr_fill_arguments;\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"typedef struct mbk_bsr_schedule_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; mbk_u64 "
+"blocks, words, slots; mbk_u32 *row_ends, *slot_row; } mbk_bsr_schedule_arguments; typedef struct "
+"mbk_bsr_columns_arguments { const mbk_i32 *col_ind; mbk_u64 blocks, tiles; mbk_i32 *columns; } "
+"mbk_bsr_columns_arguments; typedef struct mbk_bsr_masks_arguments { const mbk_u64 *mask_words; "
+"mbk_u64 blocks, tiles; MBK_MASK *masks; } mbk_bsr_masks_arguments; typedef struct "
+"mbk_bsr_fill_arguments { const mbk_i32 *col_ind; const MBK_VALUE *values; const mbk_u64 "
+"*mask_words; mbk_u64 cols, blocks, tiles; MBK_VALUE *packs; } mbk_bsr_fill_arguments;\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_bsr_schedule(MBK_GRID_CONSTANT mbk_bsr_schedule_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
-"if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\n"
-"if (first < a.blocks) {\n"
+"if (at < a.words) {\nconst mbk_u64 first = 32 * at;\nmbk_u32 bits = 0;\nif (first < a.blocks) {\n"
 "mbk_u32 row_number = mbk_nonempty_search(a.row_start, a.ranks, first);\n"
 "for (; row_number < a.ranks; row_number++) {\n"
 "const mbk_u64 last = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1;\n"
@@ -7058,8 +6994,8 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
 "e / MBK_LANE_COLS;\n"
 "found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
-"found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;\nfound.col = col;\n"
-"return found;\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+"found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;\nfound.col = col;\nreturn found;\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_bsr_columns(MBK_GRID_CONSTANT mbk_bsr_columns_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "const mbk_u64 tile = at / MBK_TILE_BLOCKS;\n"
@@ -7105,9 +7041,8 @@ NULL};
 static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "\n\n#ifndef MBK_BLOCK_ROWS\n#error \"define MBK_BLOCK_ROWS: rows of a block\"\n#endif\n"
 "#ifndef MBK_BLOCK_COLS\n#error \"define MBK_BLOCK_COLS: columns of a block\"\n#endif\n"
-"#ifndef MBK_COLUMN_MAJOR\n"
-"#error \"define MBK_COLUMN_MAJOR: 1 if blocks come column by column\"\n#endif\n"
-"#ifndef MBK_MASKED\n"
+"#ifndef MBK_COLUMN_MAJOR\n#error \"define MBK_COLUMN_MAJOR: 1 if blocks come column by column\"\n"
+"#endif\n#ifndef MBK_MASKED\n"
 "#error \"define MBK_MASKED: 1 if a bit for each entry of a block says that it is there\"\n"
 "#endif\n#ifndef MBK_EDGE\n"
 "#error \"define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix\"\n#endif\n"
@@ -7116,16 +7051,16 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "#ifndef MBK_TOGETHER\n"
 "#error \"define MBK_TOGETHER: blocks that a lane loads at once, a power of two\"\n#endif\n"
 "#ifndef MBK_SLOT_BLOCKS\n"
-"#error \"define MBK_SLOT_BLOCKS: blocks per slot and tile, a multiple of MBK_TOGETHER\"\n"
-"#endif\n#ifndef MBK_SHUFFLED\n"
+"#error \"define MBK_SLOT_BLOCKS: blocks per slot and tile, a multiple of MBK_TOGETHER\"\n#endif\n"
+"#ifndef MBK_SHUFFLED\n"
 "#error \"define MBK_SHUFFLED: 1 if a slot's lanes load x together and pass it on by shuffles\"\n"
 "#endif\n#ifndef MBK_STREAMING\n"
 "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
 "#ifndef MBK_THREADS\n"
 "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
 "#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
-"#endif\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
+"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n#endif\n"
+"#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
 "#define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)\n"
 "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n"
 "#define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)\n"
@@ -7165,17 +7100,17 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "const mbk_bsr_place &at,\nMBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
 "enum { PACK = MBK_TOGETHER < 4 ? MBK_TOGETHER : 4 };\nmbk_i32 column[MBK_TOGETHER];\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_TOGETHER; u += PACK) {\n"
-"const mbk_pack<mbk_i32, PACK> pack = mbk_load_pack<mbk_i32, PACK>(columns + u);\n"
-"#pragma unroll\nfor (int j = 0; j < PACK; j++) {\ncolumn[u + j] = pack.at[j];\n}\n}\n"
-"mbk_await();\n#pragma unroll\nfor (int u = 0; u < MBK_TOGETHER; u++) {\n"
+"const mbk_pack<mbk_i32, PACK> pack = mbk_load_pack<mbk_i32, PACK>(columns + u);\n#pragma unroll\n"
+"for (int j = 0; j < PACK; j++) {\ncolumn[u + j] = pack.at[j];\n}\n}\nmbk_await();\n"
+"#pragma unroll\nfor (int u = 0; u < MBK_TOGETHER; u++) {\n"
 "const mbk_u64 col = (mbk_u64)(mbk_u32)column[u] * MBK_BLOCK_COLS + at.col;\n#pragma unroll\n"
 "for (int j = 0; j < MBK_LANE_COLS; j += neighbours) {\n"
 "mbk_pack<MBK_VECTOR, neighbours> some = {};\n"
 "if ((MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS || at.col + j < MBK_BLOCK_COLS) &&\n"
 "(!MBK_EDGE || col + j < cols)) {\n"
 "some = mbk_load_pack_after_wait<MBK_VECTOR, neighbours>(x + col + j);\n}\n#pragma unroll\n"
-"for (int n = 0; n < neighbours; n++) {\nfactor[u * MBK_LANE_COLS + j + n] = some.at[n];\n}\n"
-"}\n}\n}\n\n#endif\n\n\n\n"
+"for (int n = 0; n < neighbours; n++) {\nfactor[u * MBK_LANE_COLS + j + n] = some.at[n];\n}\n}\n"
+"}\n}\n\n#endif\n\n\n\n"
 "#define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)\n"
 "#define MBK_NEIGHBOURS \\\n"
 "(!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n\n\n\n\n\n"
@@ -7186,15 +7121,15 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "MBK_VECTOR factor[MBK_GROUP_ENTRIES];\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_GROUP_PACKS];\n#pragma unroll\n"
 "for (int p = 0; p < MBK_GROUP_PACKS; p++) {\n"
-"value[p] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + p * MBK_ACTIVE * MBK_PACK);\n}\n"
-"#endif\n#if MBK_MASKED\nconst mbk_u32 mask = MBK_MATRIX_LOAD(masks);\n#endif\n"
+"value[p] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + p * MBK_ACTIVE * MBK_PACK);\n}\n#endif\n"
+"#if MBK_MASKED\nconst mbk_u32 mask = MBK_MATRIX_LOAD(masks);\n#endif\n"
 "mbk_bsr_factors<neighbours>(columns, x, cols, at, factor);\n#pragma unroll\n"
 "for (int u = 0; u < MBK_TOGETHER; u++) {\nsum[u] = MBK_ZERO;\n#pragma unroll\n"
-"for (int j = 0; j < MBK_LANE_COLS; j++) {\nconst int e = u * MBK_LANE_COLS + j;\n"
-"#if MBK_MASKED\nfactor[e] = mask >> e & 1 ? factor[e] : (MBK_VECTOR)0;\n#endif\n"
-"#if MBK_PATTERN\nsum[u] = MBK_ADD(sum[u], MBK_UNIT(values, factor[e]));\n#else\n"
-"sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n#endif\n"
-"}\n#pragma unroll\nfor (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
+"for (int j = 0; j < MBK_LANE_COLS; j++) {\nconst int e = u * MBK_LANE_COLS + j;\n#if MBK_MASKED\n"
+"factor[e] = mask >> e & 1 ? factor[e] : (MBK_VECTOR)0;\n#endif\n#if MBK_PATTERN\n"
+"sum[u] = MBK_ADD(sum[u], MBK_UNIT(values, factor[e]));\n#else\n"
+"sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n#endif\n}\n"
+"#pragma unroll\nfor (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
 "sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n}\n}\n}\n",
 NULL};
 
@@ -7203,30 +7138,28 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "#error \"define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours\"\n"
 "#endif\n#ifndef MBK_STREAMING\n"
 "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
-"#endif\n#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks that a multiprocessor is to hold\"\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n#endif\n"
+"#ifndef MBK_BLOCKS\n#error \"define MBK_BLOCKS: blocks that a multiprocessor is to hold\"\n"
+"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n"
 "#define MBK_ALL 0xffffffffu\n#define MBK_SIDE 16\n#define MBK_IN_FLIGHT 2\n"
 "#define MBK_AHEAD 2048\n#define MBK_PART 0x80000000u\n#define MBK_FIXUP_THREADS 512\n\n\n"
 "#define MBK_COUNT(word) ((mbk_u32)(word)&511u)\n"
 "#define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)\n"
-"#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)\n"
-"#define MBK_END ((mbk_u64)1 << 19)\n#define MBK_WIDTH(word) ((mbk_u32)(word) >> 20 & 3u)\n"
+"#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)\n#define MBK_END ((mbk_u64)1 << 19)\n"
+"#define MBK_WIDTH(word) ((mbk_u32)(word) >> 20 & 3u)\n"
 "#define MBK_OFFSET(word) ((word) >> 22 << 3)\n\n"
 "#define MBK_COLUMNS(word) (8u << MBK_WIDTH(word) & ~15u)\n"
-"enum { MBK_COO, MBK_CSR, MBK_DENSE };\n\n\n#if MBK_PATTERN\n"
-"#define MBK_PADDED(bytes) (bytes)\n#else\n#define MBK_PADDED(bytes) \\\n"
-"(((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n"
-"#endif\n\n\n\nstruct mbk_cb_head {\nmbk_u32 column, index;\n};\n\n"
+"enum { MBK_COO, MBK_CSR, MBK_DENSE };\n\n\n#if MBK_PATTERN\n#define MBK_PADDED(bytes) (bytes)\n"
+"#else\n#define MBK_PADDED(bytes) \\\n"
+"(((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n#endif\n\n\n\n"
+"struct mbk_cb_head {\nmbk_u32 column, index;\n};\n\n"
 "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,\n"
 "mbk_u64 cols) {\nconst mbk_u32 place = mbk_lane() % MBK_SIDE;\nmbk_cb_head head = {0, 0};\n"
-"if (MBK_COUNT(word) != 0) {\ndata += MBK_OFFSET(word);\n#if MBK_AGGREGATED\n",
-"const mbk_u32 width = MBK_WIDTH(word);\nif (width == 2) {\n"
-"head.column = first + MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n"
-"} else if (width == 1) {\nhead.column = first + MBK_MATRIX_LOAD(data + place);\n"
-"} else if (width == 3) {\n"
+"if (MBK_COUNT(word) != 0) {\ndata += MBK_OFFSET(word);\n#if MBK_AGGREGATED\n"
+"const mbk_u32 width = MBK_WIDTH(word);\nif (width == 2) {\n",
+"head.column = first + MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n} else if (width == 1) {\n"
+"head.column = first + MBK_MATRIX_LOAD(data + place);\n} else if (width == 3) {\n"
 "head.column = first + MBK_MATRIX_LOAD((const mbk_u32 *)data + place);\n} else\n#endif\n{\n"
 "head.column = first + place < cols ? first + place : (mbk_u32)cols - 1;\n}\n"
 "data += MBK_COLUMNS(word);\nif (MBK_FORM(word) == MBK_CSR) {\n"
@@ -7245,8 +7178,8 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "const mbk_u32 row = active ? entry % MBK_SIDE : MBK_SIDE;\n"
 "const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), MBK_SIDE);\n"
 "#if MBK_PATTERN\nMBK_COMPUTE sum = active ? MBK_UNIT(one, x) : MBK_ZERO;\n#else\n"
-"MBK_COMPUTE sum = active ? MBK_MUL(MBK_MATRIX_LOAD(values + k), x) : MBK_ZERO;\n#endif\n",
-"const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);\n"
+"MBK_COMPUTE sum = active ? MBK_MUL(MBK_MATRIX_LOAD(values + k), x) : MBK_ZERO;\n#endif\n"
+"const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);\n",
 "const mbk_u32 begins = mbk_ballot(MBK_ALL, place == 0 || before != row);\n"
 "const int begin = 31 - mbk_leading_zeros(begins & (MBK_ALL >> (31 - lane)));\n"
 "for (mbk_u32 step = 0; step < steps; step++) {\n"
@@ -7263,13 +7196,13 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "steps = mbk_cb_both(steps);\n#pragma unroll 1\n"
 "for (mbk_u32 step = 0; step < steps; step += MBK_IN_FLIGHT) {\nmbk_u32 entry[MBK_IN_FLIGHT];\n"
 "#if !MBK_PATTERN\nMBK_VALUE value[MBK_IN_FLIGHT];\n#endif\n#pragma unroll\n"
-"for (int i = 0; i < MBK_IN_FLIGHT; i++) {\nconst mbk_u32 k = begin + step + i;\n"
-"entry[i] = 0;\nif (k < end) {\nentry[i] = MBK_MATRIX_LOAD(indices + k);\n#if !MBK_PATTERN\n"
+"for (int i = 0; i < MBK_IN_FLIGHT; i++) {\nconst mbk_u32 k = begin + step + i;\nentry[i] = 0;\n"
+"if (k < end) {\nentry[i] = MBK_MATRIX_LOAD(indices + k);\n#if !MBK_PATTERN\n"
 "value[i] = MBK_MATRIX_LOAD(values + k);\n#endif\n}\n}\n#pragma unroll\n"
 "for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
 "const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), MBK_SIDE);\n"
-"if (begin + step + i < end) {\n#if MBK_PATTERN\nsum = MBK_ADD(sum, MBK_UNIT(one, x));\n#else\n",
-"sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n#endif\n}\n}\n}\nreturn sum;\n}\n\n\n\n"
+"if (begin + step + i < end) {\n#if MBK_PATTERN\nsum = MBK_ADD(sum, MBK_UNIT(one, x));\n#else\n"
+"sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n#endif\n}\n}\n}\nreturn sum;\n}\n\n\n\n",
 "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n"
 "mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
 "const mbk_u32 place = mbk_lane() % MBK_SIDE;\n#if !MBK_PATTERN\n"
@@ -7291,40 +7224,38 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "data += MBK_OFFSET(word) + MBK_COLUMNS(word);\n"
 "if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
 "const bool mine = form == MBK_COO;\n"
-"mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);\n}\n",
-"if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\nconst bool mine = form == MBK_CSR;\n"
+"mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);\n}\n"
+"if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\nconst bool mine = form == MBK_CSR;\n",
 "sum = mbk_cb_csr(mine ? count : 0, mine ? steps : 0, data + MBK_SIDE, one, head.index,\n"
 "factor, sum);\n}\nif (mbk_ballot(MBK_ALL, form == MBK_DENSE) != 0) {\nsum =\n"
 "mbk_cb_dense(data + 2 * MBK_SIDE, one, form == MBK_DENSE ? head.index : 0, factor, sum);\n}\n"
-"return sum;\n}\n\n\n"
-"MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {\n"
+"return sum;\n}\n\n\nMBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {\n"
 "const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\nsums[mbk_lane()] = MBK_ZERO;\n"
-"mbk_warp_sync(MBK_ALL);\n"
-"return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n}\n\n"
-"typedef struct mbk_cb_product_arguments { const mbk_u64 *task_block; const mbk_u32 "
-"*task_target; const mbk_u64 *words; const mbk_u32 *first; const unsigned char *data; const "
-"MBK_VALUE *one; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *carries; mbk_u64 rows, cols, "
-"tasks; mbk_scalar alpha, beta; } mbk_cb_product_arguments; typedef struct "
-"mbk_cb_fixup_arguments { const mbk_u32 *split_strip, *split_part; const MBK_COMPUTE *carries; "
-"MBK_VECTOR *y; mbk_u64 rows; mbk_scalar alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
+"mbk_warp_sync(MBK_ALL);\nreturn MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n"
+"}\n\n"
+"typedef struct mbk_cb_product_arguments { const mbk_u64 *task_block; const mbk_u32 *task_target; "
+"const mbk_u64 *words; const mbk_u32 *first; const unsigned char *data; const MBK_VALUE *one; "
+"const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *carries; mbk_u64 rows, cols, tasks; mbk_scalar "
+"alpha, beta; } mbk_cb_product_arguments; typedef struct mbk_cb_fixup_arguments { const mbk_u32 "
+"*split_strip, *split_part; const MBK_COMPUTE *carries; MBK_VECTOR *y; mbk_u64 rows; mbk_scalar "
+"alpha, beta; } mbk_cb_fixup_arguments;\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_cb_product(MBK_PARAMETERS(mbk_cb_product_arguments, a, const mbk_u64 *a_task_block, const "
 "mbk_u32 *a_task_target, const mbk_u64 *a_words, const mbk_u32 *a_first, const unsigned char "
-"*a_data, const MBK_VALUE *a_one, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
-"*a_carries, mbk_u64 a_rows, mbk_u64 a_cols, mbk_u64 a_tasks, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_cb_product_arguments, a, a_task_block, a_task_target, a_words, "
-"a_first, a_data, a_one, a_x, a_y, a_carries, a_rows, a_cols, a_tasks, a_alpha, a_beta)\n",
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
-"mbk_release();\nif (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
+"*a_data, const MBK_VALUE *a_one, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_carries, "
+"mbk_u64 a_rows, mbk_u64 a_cols, mbk_u64 a_tasks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_cb_product_arguments, a, a_task_block, a_task_target, a_words, a_first, a_data, "
+"a_one, a_x, a_y, a_carries, a_rows, a_cols, a_tasks, a_alpha, a_beta)\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n",
+"const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\nmbk_release();\n"
+"if (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32;\n"
 "const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n"
 "const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
 "const mbk_u64 block = mbk_load(a.task_block + task);\n"
 "mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);\n"
 "mbk_u32 target = mbk_load(a.task_target + task);\n"
-"const mbk_u64 *words = a.words + block + half;\n"
-"const mbk_u32 *first = a.first + block + half;\n"
+"const mbk_u64 *words = a.words + block + half;\nconst mbk_u32 *first = a.first + block + half;\n"
 "mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;\n"
 "mbk_u32 next_first = mbk_load(first + 2);\n"
 "for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
@@ -7339,8 +7270,8 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "mbk_prefetch(a.data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n}\n"
 "sum = mbk_cb_blocks(word, head, a.data, a.one, a.x, sums + half * MBK_SIDE, sum);\n"
 "if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
-"const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n",
-"const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
+"const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
+"const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n",
 "if (lane < MBK_SIDE && target & MBK_PART) {\na.carries[row] = total;\n"
 "} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
 "sum = MBK_ZERO;\ntarget++;\n}\nword = next;\nnext = later;\nnext_first = later_first;\n"
@@ -7363,10 +7294,10 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"typedef struct mbk_hubs_assign_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 "
-"least, room; mbk_i32 *code; mbk_u32 *hub_col, *taken; } mbk_hubs_assign_arguments; typedef "
-"struct mbk_hubs_encode_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; const mbk_i32 *code; "
-"mbk_i32 *codes; } mbk_hubs_encode_arguments;\n\n\n\n\n\n"
+"typedef struct mbk_hubs_assign_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 least, "
+"room; mbk_i32 *code; mbk_u32 *hub_col, *taken; } mbk_hubs_assign_arguments; typedef struct "
+"mbk_hubs_encode_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; const mbk_i32 *code; mbk_i32 "
+"*codes; } mbk_hubs_encode_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_assign(MBK_GRID_CONSTANT mbk_hubs_assign_arguments a) {\n"
 "const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "const bool hub = column < a.cols && a.counts[column] >= a.least;\n"
@@ -7410,32 +7341,32 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
 "tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
-"typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; "
-"const mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 "
-"*hub_col; mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; "
-"mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
+"typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
+"mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *hub_col; "
+"mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, "
+"tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, "
-"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE "
-"*a_values, const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const "
-"MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_codes, a_values, "
-"a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
-"a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE *a_values, "
+"const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR "
+"*a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 "
+"a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, "
+"a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, "
+"a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE ",
-"*a_values, const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const "
-"MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_hubs_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_codes, a_values, "
-"a_table, a_hub_col, a_hub_count, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
-"a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE *a_values, ",
+"const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR "
+"*a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 "
+"a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, "
+"a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, "
+"a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,\n"
@@ -7444,12 +7375,12 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "\n\n#ifndef MBK_CHUNKS\n#error \"include spmv/gpu/many/lane.cuh before\"\n#endif\n\n"
-"typedef struct mbk_many_collect_arguments { const MBK_VECTOR *x; mbk_u64 ldx, cols; "
-"MBK_VECTOR *copy; mbk_scalar alpha, beta; } mbk_many_collect_arguments; typedef struct "
+"typedef struct mbk_many_collect_arguments { const MBK_VECTOR *x; mbk_u64 ldx, cols; MBK_VECTOR "
+"*copy; mbk_scalar alpha, beta; } mbk_many_collect_arguments; typedef struct "
 "mbk_many_spread_arguments { const MBK_VECTOR *copy; mbk_u64 rows; MBK_VECTOR *y; mbk_u64 ldy; "
 "mbk_scalar alpha, beta; } mbk_many_spread_arguments;\n\n#if MBK_COLUMNS\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_PARAMETERS(mbk_many_collect_arguments, a, "
-"const MBK_VECTOR *a_x, mbk_u64 a_ldx, mbk_u64 a_cols, MBK_VECTOR *a_copy, mbk_scalar a_alpha, "
+"MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(MBK_PARAMETERS(mbk_many_collect_arguments, a, const "
+"MBK_VECTOR *a_x, mbk_u64 a_ldx, mbk_u64 a_cols, MBK_VECTOR *a_copy, mbk_scalar a_alpha, "
 "mbk_scalar a_beta)) { MBK_JOIN(mbk_many_collect_arguments, a, a_x, a_ldx, a_cols, a_copy, "
 "a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
 "if (MBK_ALPHA == (MBK_COMPUTE)0) {\nreturn;\n}\n"
@@ -7462,9 +7393,8 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(MBK_PARAMETERS(mbk_many_spread_arguments, a, const "
 "MBK_VECTOR *a_copy, mbk_u64 a_rows, MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_scalar a_alpha, "
 "mbk_scalar a_beta)) { MBK_JOIN(mbk_many_spread_arguments, a, a_copy, a_rows, a_y, a_ldy, "
-"a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"mbk_await();\nMBK_SCALARS_LOAD;\n"
-"for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
+"a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
+"MBK_SCALARS_LOAD;\nfor (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
 "i += (mbk_u64)mbk_grid() * 256) {\n#pragma unroll 4\n",
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nconst mbk_many_pack pack =\n"
 "mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
@@ -7481,20 +7411,19 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "#endif\n#ifndef MBK_TEAM\n"
 "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n#endif\n"
 "#ifndef MBK_UNROLL\n#error \"define MBK_UNROLL: gathers of X in flight, 4 or 8\"\n#endif\n"
-"#ifndef MBK_COLUMNS\n#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
-"#endif\n#ifndef MBK_ALIGNED\n"
-"#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-"#endif\n#ifndef MBK_STREAMING\n"
+"#ifndef MBK_COLUMNS\n#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n#endif\n"
+"#ifndef MBK_ALIGNED\n"
+"#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n#endif\n"
+"#ifndef MBK_STREAMING\n"
 "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
 "#ifndef MBK_THREADS\n"
 "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
 "#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
-"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n\n"
+"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n\n"
 "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n\n"
-"#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200\n"
-"#define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE\n#else\n#define MBK_BLOCKS_PACKED MBK_BLOCKS\n"
-"#endif\n#define MBK_TEAMS (32 / MBK_TEAM)\n"
+"#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200\n#define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE\n"
+"#else\n#define MBK_BLOCKS_PACKED MBK_BLOCKS\n#endif\n#define MBK_TEAMS (32 / MBK_TEAM)\n"
 "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n\n\n"
 "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
 "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
@@ -7515,12 +7444,10 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
 "MBK_VECTOR *const to = y + column;\nmbk_many_pack result;\n"
 "if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\n"
-"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
+"for (int j = 0; j < MBK_SPAN; j++) {\nconst MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
 "result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));\n}\n} else {\n"
 "if (packed) {\nresult = *(const mbk_many_pack *)to;\n}\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\n"
-"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
+"for (int j = 0; j < MBK_SPAN; j++) {\nconst MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
 "result.at[j] = MBK_RESULT(final, (packed ? result.at[j] : to[j]));\n}\n}\nif (packed) {\n"
 "mbk_store_pack(to, result);\n} else {\n#pragma unroll\nfor (int j = 0; j < MBK_SPAN; j++) {\n"
 "to[j] = result.at[j];\n}\n}\n}\n}\n}\n\nMBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {\n"
@@ -7540,8 +7467,8 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "mbk_many_row &sum) {\n#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
 "for (int j = 0; j < MBK_SPAN; j++) {\n#if MBK_PATTERN\n(void)value;\n"
 "sum[c][j] = MBK_ADD(sum[c][j], (MBK_COMPUTE)factor[c].at[j]);\n#else\nsum[c][j] =\n"
-"mbk_fused((MBK_COMPUTE)mbk_value(value), (MBK_COMPUTE)factor[c].at[j], sum[c][j]);\n#endif\n"
-"}\n}\n}\n",
+"mbk_fused((MBK_COMPUTE)mbk_value(value), (MBK_COMPUTE)factor[c].at[j], sum[c][j]);\n#endif\n}\n"
+"}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
@@ -7561,8 +7488,8 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
 "const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;\n"
 "mbk_u32 rows = 0;\n#pragma unroll\nfor (int w = 0; w < MBK_WORDS; w++) {\n"
-"rows += (mbk_u32)mbk_popcount(mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS) + w, 32));\n"
-"}\n(void)row_id;\nmbk_many_clear(head);\nif (ended) {\nmbk_many_held(walk, 0, head);\n}\n"
+"rows += (mbk_u32)mbk_popcount(mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS) + w, 32));\n}\n"
+"(void)row_id;\nmbk_many_clear(head);\nif (ended) {\nmbk_many_held(walk, 0, head);\n}\n"
 "mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);\n#pragma unroll\n"
 "for (int d = 1; d < MBK_TEAMS; d <<= 1) {\n#pragma unroll\n"
 "for (int c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\nfor (int j = 0; j < MBK_SPAN; j++) {\n"
@@ -7607,37 +7534,36 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,\n"
 "x_step, walk, row_id, y, ldy, alpha, beta);\n}\n"
 "mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n}\n\n"
-"typedef struct mbk_many_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; "
-"const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; "
-"MBK_VECTOR *y; mbk_u64 ldy; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar "
-"alpha, beta; } mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { const "
-"mbk_u32 *tile_row, *row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; "
-"mbk_u64 ldy, tiles, empty_rows; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n\n\n\n\n"
+"typedef struct mbk_many_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
+"mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; "
+"mbk_u64 ldy; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
+"mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { const mbk_u32 *tile_row, "
+"*row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 ldy, tiles, "
+"empty_rows; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n\n\n\n\n"
 "#define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)\n#define MBK_X_STEP(a) \\\n",
 "(MBK_COLUMNS && MBK_TEAM > 1 ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
-"mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, const mbk_u32 *a_row_ends, "
-"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
-"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, "
-"MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
-"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, "
-"a_tile_row, a_row_id, a_col_ind, a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, "
-"a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
+"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, MBK_COMPUTE "
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,\n"
 "MBK_X_STEP(a), a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles,\nalpha, beta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
 "mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, const mbk_u32 *a_row_ends, const "
 "mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
-"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, "
-"MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar "
-"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, "
-"a_tile_row, a_row_id, a_col_ind, a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, "
-"a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, MBK_COMPUTE "
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n",
 "a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
-"#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n"
-"#define MBK_LEADING 1\n#define MBK_ROW_NUMBER mbk_u32\n"
-"#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
+"#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n#define MBK_LEADING 1\n"
+"#define MBK_ROW_NUMBER mbk_u32\n#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
 "mbk_many_fixup(MBK_GRID_CONSTANT mbk_many_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
@@ -7669,8 +7595,8 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "mbk_many_add(value[u], factor[u], sum);\n}\n}\n}\n\ntemplate <bool packed>\n"
 "MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-"MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows, mbk_u64 nnz,\n",
-"MBK_COMPUTE alpha, MBK_COMPUTE beta) {\nMBK_SHARED_MEMORY(shared);\nmbk_i32 *const columns =\n"
+"MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows, mbk_u64 nnz,\nMBK_COMPUTE alpha, MBK_COMPUTE beta) {\n",
+"MBK_SHARED_MEMORY(shared);\nmbk_i32 *const columns =\n"
 "(mbk_i32 *)(shared + mbk_thread() / 32 * MBK_STAGED *\n"
 "(4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));\n"
 "MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_STAGED);\n"
@@ -7684,24 +7610,24 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "piece += MBK_STAGED) {\n"
 "const mbk_u64 behind = piece + MBK_STAGED < last ? piece + MBK_STAGED : last;\n"
 "mbk_warp_sync(MBK_ALL);\nmbk_rows_stage(columns, col_ind, piece, behind, nnz);\n"
-"if (!MBK_PATTERN) {\nmbk_rows_stage(factors, values, piece, behind, nnz);\n}\n"
-"mbk_copy_wait();\nmbk_warp_sync(MBK_ALL);\nmbk_await();\n"
+"if (!MBK_PATTERN) {\nmbk_rows_stage(factors, values, piece, behind, nnz);\n}\nmbk_copy_wait();\n"
+"mbk_warp_sync(MBK_ALL);\nmbk_await();\n"
 "const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;\n"
 "#pragma unroll 1\n"
 "for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_STAGED ? begin - piece : to)\n"
 ": 0;\nat < to; at += MBK_UNROLL) {\n"
 "mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n}\n}\n"
-"mbk_await();\nif (row < rows) {\nmbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
-"}\n}\n\n"
+"mbk_await();\nif (row < rows) {\nmbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n}\n"
+"}\n\n"
 "typedef struct mbk_rows_many_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
-"const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; mbk_u64 ldy, ",
-"rows, nnz; mbk_scalar alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
+"const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; mbk_u64 ldy, rows, "
+"nnz; mbk_scalar alpha, beta; } mbk_rows_many_arguments;\n\n\n\n",
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
 "mbk_rows_many(MBK_PARAMETERS(mbk_rows_many_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
 "mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, "
 "MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, "
-"a_x_step, a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, "
+"a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\n"
@@ -7709,8 +7635,8 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "mbk_rows_loose(MBK_PARAMETERS(mbk_rows_many_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
 "mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, "
 "MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, "
-"a_x_step, a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, "
+"a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
@@ -7760,8 +7686,8 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
 "for (int j = 0; j < MBK_SPAN; j++) {\npack.at[j] = walk.sum[c][j];\n}\n"
 "walk.held[(walk.count * MBK_CHUNKS + c) * 32] = pack;\n}\n}\nwalk.count += ends ? 1 : 0;\n"
 "#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\nwalk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n}\n"
-"}\n}\n\n\n\n#define MBK_ROUND (MBK_HELD - 1)\n\n\n\ntemplate <bool packed, bool full>\n"
+"for (int j = 0; j < MBK_SPAN; j++) {\nwalk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n}\n}\n"
+"}\n\n\n\n#define MBK_ROUND (MBK_HELD - 1)\n\n\n\ntemplate <bool packed, bool full>\n"
 "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,\n"
 "unsigned char *stage, mbk_u32 ends, const MBK_VECTOR *x,\n",
 "mbk_u32 x_step, mbk_many_walk &walk, const mbk_u32 *row_id,\n"
@@ -7772,8 +7698,8 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
 "MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_TEAMS * MBK_GAP(mbk_i32));\n"
 "#pragma unroll 1\nfor (mbk_u32 piece = 0; piece < MBK_RUN; piece += MBK_PIECE) {\n"
 "mbk_warp_sync(MBK_ALL);\nmbk_many_stage<full>(columns, col_ind, piece, left);\n"
-"if (!MBK_PATTERN) {\nmbk_many_stage<full>(factors, values, piece, left);\n}\n"
-"mbk_copy_wait();\nmbk_warp_sync(MBK_ALL);\nmbk_await();\n#pragma unroll 1\n"
+"if (!MBK_PATTERN) {\nmbk_many_stage<full>(factors, values, piece, left);\n}\nmbk_copy_wait();\n"
+"mbk_warp_sync(MBK_ALL);\nmbk_await();\n#pragma unroll 1\n"
 "for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {\n"
 "const mbk_u32 at = piece + in, there = at < count ? count - at : 0;\nconst mbk_u32 word =\n"
 "mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS + at / 32), 32) >> at % 32;\n"
@@ -7795,10 +7721,10 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "#error \"define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64\"\n#endif\n"
 "#ifndef MBK_DESCRIPTOR\n"
 "#error \"define MBK_DESCRIPTOR: the type of a lane descriptor, mbk_u32 or mbk_u64\"\n#endif\n"
-"#ifndef MBK_COORDINATE_BITS\n"
-"#error \"define MBK_COORDINATE_BITS: ceil(log2(omega * sigma))\"\n#endif\n#ifndef MBK_SIGMA\n"
-"#error \"define MBK_SIGMA: steps per lane\"\n#endif\n#ifndef MBK_OMEGA\n"
-"#error \"define MBK_OMEGA: lanes per tile, 32, 16 or 8\"\n#endif\n#ifndef MBK_THREADS\n"
+"#ifndef MBK_COORDINATE_BITS\n#error \"define MBK_COORDINATE_BITS: ceil(log2(omega * sigma))\"\n"
+"#endif\n#ifndef MBK_SIGMA\n#error \"define MBK_SIGMA: steps per lane\"\n#endif\n"
+"#ifndef MBK_OMEGA\n#error \"define MBK_OMEGA: lanes per tile, 32, 16 or 8\"\n#endif\n"
+"#ifndef MBK_THREADS\n"
 "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
 "#ifndef MBK_DUAL\n"
 "#error \"define MBK_DUAL: 1 for the dual-buffer commit, 0 for the carry-out commit\"\n#endif\n"
@@ -7807,8 +7733,8 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)\n"
 "#define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))\n"
 "#define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)\n\n\n"
-"#define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_group_mask() {\n#if MBK_OMEGA == 32\nreturn 0xffffffffu;\n#else\n"
+"#define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)\n\n\nMBK_DEVICE mbk_u32 mbk_group_mask() {\n"
+"#if MBK_OMEGA == 32\nreturn 0xffffffffu;\n#else\n"
 "return ((1u << MBK_OMEGA) - 1u) << (mbk_lane() / MBK_OMEGA * MBK_OMEGA);\n#endif\n}\n\n"
 "#include \"spmv/gpu/merbit/tile.cuh\"\n\n\nstruct mbk_stream {\nconst mbk_i32 *col_ind;\n"
 "const MBK_VALUE *values;\nconst MBK_VECTOR *x;\n};\n\n\n\n\n"
@@ -7836,8 +7762,8 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "mbk_u32 nonzero = (mbk_u32)(descriptor & field), row = first_row;\n"
 "MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n#pragma unroll\n"
 "for (int k = 0; k < MBK_SIGMA; k++) {\nif (k < steps) {\nif (flags >> k & 1) {\n"
-"if (row == first_row) {\nfirst = sum;\n} else {\nsums[row] = sum;\n}\nsum = MBK_ZERO;\n"
-"row++;\n} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n",
+"if (row == first_row) {\nfirst = sum;\n} else {\nsums[row] = sum;\n}\nsum = MBK_ZERO;\nrow++;\n"
+"} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n",
 "const bool ends = row != first_row;\nint closed = ends || lane == 0;\n"
 "for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);\n"
@@ -7851,18 +7777,18 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "found = ends[from] != 0;\n}\nMBK_COMPUTE sum = MBK_ZERO;\nfor (; from < t; from++) {\n"
 "sum = MBK_ADD(sum, tails[from]);\n}\nreturn sum;\n}\n\n"
 "typedef struct mbk_merbit_product_dual_arguments { const MBK_TILE *tile_x, *tile_y; const "
-"MBK_DESCRIPTOR *lane_desc; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR "
-"*x; MBK_VECTOR *y; mbk_u64 path, tiles; MBK_VECTOR *z; mbk_u64 rows; } "
-"mbk_merbit_product_dual_arguments; typedef struct mbk_merbit_product_arguments { const "
-"MBK_TILE *tile_x, *tile_y; const MBK_DESCRIPTOR *lane_desc; const mbk_i32 *col_ind; const "
-"MBK_VALUE *values; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 path, tiles; MBK_COMPUTE "
-"*carry_first, *carry_out; mbk_scalar alpha, beta; } mbk_merbit_product_arguments; typedef "
-"struct mbk_merbit_fixup_arguments { const MBK_ROW_PTR *row_ptr; const MBK_TILE *tile_y; const "
+"MBK_DESCRIPTOR *lane_desc; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR *x; "
+"MBK_VECTOR *y; mbk_u64 path, tiles; MBK_VECTOR *z; mbk_u64 rows; } "
+"mbk_merbit_product_dual_arguments; typedef struct mbk_merbit_product_arguments { const MBK_TILE "
+"*tile_x, *tile_y; const MBK_DESCRIPTOR *lane_desc; const mbk_i32 *col_ind; const MBK_VALUE "
+"*values; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 path, tiles; MBK_COMPUTE *carry_first, "
+"*carry_out; mbk_scalar alpha, beta; } mbk_merbit_product_arguments; typedef struct "
+"mbk_merbit_fixup_arguments { const MBK_ROW_PTR *row_ptr; const MBK_TILE *tile_y; const "
 "MBK_COMPUTE *carry_first, *carry_out; MBK_VECTOR *y; mbk_u64 tiles, blocks; mbk_scalar alpha, "
 "beta; } mbk_merbit_fixup_arguments;\n\n#if MBK_DUAL\n",
 "typedef mbk_merbit_product_dual_arguments mbk_merbit_given_arguments;\n#else\n"
-"typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;\n"
-"#endif\n\n\n\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;\n#endif\n\n\n\n\n\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
 "mbk_merbit_product(MBK_GRID_CONSTANT mbk_merbit_given_arguments given) {\n"
 "MBK_VECTOR *const y = given.y;\n#if MBK_DUAL\nconst bool multiply = true;\n#else\n"
 "MBK_SCALARS_OF(given);\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
@@ -7880,9 +7806,8 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_stream a = {given.col_ind + start,\n"
 "MBK_PATTERN ? given.values : given.values + start, given.x};\nrow = MBK_ROW(entry);\n"
 "tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
-"if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
-"sums[i] = MBK_ZERO;\n}\n} else if (entry & MBK_MARK) {\n"
-"tail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
+"if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\nsums[i] = MBK_ZERO;\n"
+"}\n} else if (entry & MBK_MARK) {\ntail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
 "const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n",
 "for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
 "MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
@@ -7893,9 +7818,9 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);\n}\nif (lane == 0) {\n"
 "tails[group] = tail;\nends[group] = tile_rows;\n}\nmbk_warp_sync(mask);\n}\n#if !MBK_DUAL\n"
 "MBK_SCALARS_LOAD;\n#endif\n"
-"for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
-"#if MBK_DUAL\ny[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n"
-"#endif\n}\nmbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n"
+"for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n#if MBK_DUAL\n"
+"y[row + i] = (MBK_VECTOR)sums[i];\n#else\nMBK_COMMIT(row + i, sums[i]);\n#endif\n}\n"
+"mbk_block_sync();\nif (!active || lane != 0) {\nreturn;\n}\n\nbool found;\n"
 "const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\nif (tile_rows > 0) {\n"
 "const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\nif (found) {\n#if MBK_DUAL\n"
 "y[row] = (MBK_VECTOR)first;\n#else\nMBK_COMMIT(row, first);\n#endif\n} else {\n#if MBK_DUAL\n"
@@ -7903,13 +7828,13 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "#endif\n}\n}\n#if MBK_DUAL\nif (group == 0) {\ngiven.z[row] = (MBK_VECTOR)0;\n}\n#endif\n"
 "if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
 "const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
-"if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
-"}\n#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n",
+"if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n}\n"
+"#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n",
 "#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
 "MBK_KERNEL_1 MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
-"mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\n"
-"MBK_SHARED_MEMORY(shared);\nMBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
+"mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {\nMBK_VECTOR *const y = a.y;\n"
+"MBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\nMBK_SHARED_MEMORY(shared);\n"
+"MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(partial + MBK_FIXUP_THREADS);\n"
 "const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
 "const mbk_u64 block = first_block + mbk_thread();\nbool is_long = false;\n"
@@ -7928,13 +7853,11 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
 "const mbk_u64 end = first_block + w * 32 + bit;\n"
 "const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
-"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\n"
-"MBK_COMPUTE sum = MBK_ZERO;\n"
+"const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n",
 "from < end; from += MBK_FIXUP_THREADS) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
 "partial[mbk_thread()] = sum;\nmbk_block_sync();\n"
-"for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\n"
-"if (mbk_thread() < half) {\n"
+"for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\nif (mbk_thread() < half) {\n"
 "partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);\n}\n"
 "mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n"
 "MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
@@ -7942,8 +7865,7 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "\n\n#ifndef MBK_TILE_STEPS\n"
-"#error \"include spmv/gpu/merbit/merbit.cu, which opens with the list of macros\"\n"
-"#endif\n\n\n"
+"#error \"include spmv/gpu/merbit/merbit.cu, which opens with the list of macros\"\n#endif\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
 "mbk_u64 diagonal) {\nmbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
 "mbk_u64 high = diagonal < rows ? diagonal : rows;\nwhile (low < high) {\n"
@@ -7960,15 +7882,14 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "const mbk_u32 mask = mbk_group_mask();\n"
 "const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
 "const mbk_u64 path = a.rows + a.nnz, start = tile * MBK_TILE_STEPS;\n"
-"mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\nif (tile >= a.tiles) {\nreturn;\n"
-"}\nconst mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
+"mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\nif (tile >= a.tiles) {\nreturn;\n}\n"
+"const mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
 "mbk_u64 bound = 0;\nif (lane < 2) {\n"
 "bound = mbk_merge_search(a.row_ptr, a.rows, a.nnz, lane == 0 ? start : end);\n}\n"
 "for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\nbits[w] = 0;\n}\n"
 "const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
 "const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\nmbk_warp_sync(mask);\n",
-"for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
-"const mbk_u32 step =\n"
+"for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\nconst mbk_u32 step =\n"
 "(mbk_u32)((mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) + row - start);\n"
 "mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n}\nmbk_warp_sync(mask);\n"
 "const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
@@ -7981,8 +7902,8 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "const mbk_u32 steps = (mbk_u32)(end - start);\n"
 "const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
 "a.lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
-"(MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |\n(MBK_DESCRIPTOR)x_offset;\n"
-"if (lane == 0) {\na.tile_x[tile] = (MBK_TILE)(start - first_row);\n"
+"(MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |\n(MBK_DESCRIPTOR)x_offset;\nif (lane == 0) {\n"
+"a.tile_x[tile] = (MBK_TILE)(start - first_row);\n"
 "a.tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
 "if (tile == a.tiles - 1) {\na.tile_x[a.tiles] = (MBK_TILE)a.nnz;\n"
 "a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n",
@@ -8039,45 +7960,44 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\nmbk_block_sync();\n"
 "mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
 "beta);\n}\n}\n\n"
-"typedef struct mbk_merge_cut_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 *chunk_row; "
-"mbk_u64 rows, nnz, chunks; } mbk_merge_cut_arguments; typedef struct "
-"mbk_merge_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
-"MBK_VALUE *values; const MBK_VECTOR *x; MBK_VECTOR *y; const mbk_u64 *chunk_row; MBK_COMPUTE "
-"*firsts, *tails; mbk_u64 rows, nnz, chunks; mbk_scalar alpha, beta; } "
-"mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments { const MBK_ROW_PTR "
-"*row_ptr; const mbk_u64 *chunk_row; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 "
-"chunks; mbk_scalar alpha, beta; } mbk_merge_fixup_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, "
-"a, const MBK_ROW_PTR *a_row_ptr, mbk_u64 *a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 "
+"typedef struct mbk_merge_cut_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 *chunk_row; mbk_u64 "
+"rows, nnz, chunks; } mbk_merge_cut_arguments; typedef struct mbk_merge_product_arguments { const "
+"MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_VECTOR *x; "
+"MBK_VECTOR *y; const mbk_u64 *chunk_row; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, nnz, chunks; "
+"mbk_scalar alpha, beta; } mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments "
+"{ const MBK_ROW_PTR *row_ptr; const mbk_u64 *chunk_row; const MBK_COMPUTE *firsts, *tails; "
+"MBK_VECTOR *y; mbk_u64 chunks; mbk_scalar alpha, beta; } mbk_merge_fixup_arguments;\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, a, "
+"const MBK_ROW_PTR *a_row_ptr, mbk_u64 *a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 "
 "a_chunks)) { MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, "
 "a_chunks)\nconst mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
 "mbk_release();\nconst mbk_u64 begin =\n"
 "chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
 "if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_merge_product(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR ",
-"*a_row_ptr, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, "
-"MBK_VECTOR *a_y, const mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
-"mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, "
-"a_chunk_row, a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\n"
+"mbk_merge_product(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR *a_row_ptr, ",
+"const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, "
+"const mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 "
+"a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, a_chunk_row, "
+"a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
 "mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR *a_row_ptr, "
-"const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, "
-"const mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, "
-"mbk_u64 a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, "
-"a_chunk_row, a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
+"mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, const "
+"mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 "
+"a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
+"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, a_chunk_row, "
+"a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
 "#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
-"#define MBK_BACK MBK_ROW_PTR\n",
-"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
+"#define MBK_BACK MBK_ROW_PTR\n"
+"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n",
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
 "MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_merge_fixup(MBK_GRID_CONSTANT mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
@@ -8093,8 +8013,8 @@ static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
 "#define MBK_WARPS (MBK_THREADS / 32)\n#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
 "#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
-"const mbk_u64 step = chunk * MBK_CHUNK;\nreturn step < rows + nnz ? step : rows + nnz;\n"
-"}\n\n\n\nMBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
+"const mbk_u64 step = chunk * MBK_CHUNK;\nreturn step < rows + nnz ? step : rows + nnz;\n}\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
 "mbk_u64 diagonal) {\nmbk_u64 row = 0, step = 1;\nwhile (step <= rows / 4) {\nstep *= 4;\n}\n"
@@ -8130,8 +8050,7 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
 "mbk_merge_memory m;\nm.marks = (mbk_u16 *)shared;\n"
 "m.firsts = (MBK_COMPUTE *)(m.marks + MBK_SLOTS);\nm.tails = m.firsts + MBK_WARPS;\n"
-"m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\n"
-"m.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
+"m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\nm.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
 "m.first_row = (mbk_u32 *)(m.first_old + (adds ? MBK_WARPS : 0));\n"
 "m.crossing = m.first_row + MBK_WARPS;\nreturn m;\n}\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR *y,\n"
@@ -8157,12 +8076,12 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "none.at[j] = MBK_NO_ROW;\n}\n#pragma unroll\nfor (int g = 0; g < MBK_GROUPS; g++) {\n"
 "const mbk_pack<mbk_u16, MBK_PACK> mark =\n"
 "*(const mbk_pack<mbk_u16, MBK_PACK> *)(marks + 32 * MBK_PACK * g);\n"
-"mbk_store_pack(marks + 32 * MBK_PACK * g, none);\nmbk_u32 first = MBK_NO_ROW;\n"
-"#pragma unroll\nfor (int j = MBK_PACK - 1; j >= 0; j--) {\n"
+"mbk_store_pack(marks + 32 * MBK_PACK * g, none);\nmbk_u32 first = MBK_NO_ROW;\n#pragma unroll\n"
+"for (int j = MBK_PACK - 1; j >= 0; j--) {\n"
 "first = mark.at[j] != MBK_NO_ROW ? mark.at[j] : first;\n}\n"
 "const mbk_u32 closed = mbk_ballot(MBK_ALL, first != MBK_NO_ROW);\nif (closed == 0) {\n"
-"#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n"
-"}\nspread = true;\ncontinue;\n}\nconst MBK_COMPUTE open =\n"
+"#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n}\n"
+"spread = true;\ncontinue;\n}\nconst MBK_COMPUTE open =\n"
 "spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
 "MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\n"
@@ -8185,8 +8104,7 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
 "MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\nMBK_SCALAR beta) {\n"
 "const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n"
-"const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
-"const mbk_u32 closers =\n"
+"const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\nconst mbk_u32 closers =\n"
 "mbk_ballot(MBK_ALL, lane < MBK_WARPS && m.first_row[lane] != MBK_NO_ROW);\n"
 "if (row != MBK_NO_ROW) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
 "const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
@@ -8194,8 +8112,7 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "if (lane == 0 && crossing && row == 0) {\n*first = MBK_ADD(sum, m.firsts[warp]);\n"
 "} else if (lane == 0) {\n"
 "const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, MBK_ADD(sum, m.firsts[warp]));\n"
-"y[row] = MBK_RESULT(final, (adds ? m.first_old[warp] : (MBK_VECTOR)0));\n}\n}\n"
-"if (warp == 0) {\n",
+"y[row] = MBK_RESULT(final, (adds ? m.first_old[warp] : (MBK_VECTOR)0));\n}\n}\nif (warp == 0) {\n",
 "const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "const MBK_COMPUTE sum = mbk_scan_reduce(lane >= last ? part : MBK_ZERO);\nif (lane == 0) {\n"
 "*tail = sum;\n}\n}\n}\n",
@@ -8203,18 +8120,16 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "\n\n\n\n\n\n\n#ifndef MBK_LANES\n"
-"#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n#endif\n"
-"#ifndef MBK_UNROLL\n"
+"#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n#endif\n#ifndef MBK_UNROLL\n"
 "#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n#endif\n"
 "#ifndef MBK_STREAMING\n"
 "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
-"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n"
-"#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
-"typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR "
-"*y; mbk_u64 rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
+"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
+"typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 "
+"rows; mbk_scalar alpha, beta; } mbk_rows_product_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\nmbk_rows_product(const mbk_rows_product_arguments a) {\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
 "MBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
@@ -8223,8 +8138,7 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "if (row < a.rows && !MBK_VANISHES(alpha)) {\n"
 "const MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
-"MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
-"#pragma unroll 1\n"
+"MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n#pragma unroll 1\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
 "mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n",
 "MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
@@ -8244,8 +8158,8 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
-"typedef struct mbk_scan_build_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; "
-"mbk_u64 nnz, tiles; mbk_u32 *row_ends, *tile_row; } mbk_scan_build_arguments;\n\n\n\n"
+"typedef struct mbk_scan_build_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; mbk_u64 "
+"nnz, tiles; mbk_u32 *row_ends, *tile_row; } mbk_scan_build_arguments;\n\n\n\n"
 "MBK_KERNEL_2 MBK_BOUNDS(128) mbk_scan_build(MBK_GRID_CONSTANT mbk_scan_build_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
@@ -8257,15 +8171,14 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "if (lane < MBK_STEPS) {\nwords[lane] = 0;\n}\n"
 "const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
 "const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\nmbk_warp_sync(MBK_ALL);\n"
-"for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {\n"
-"const mbk_u32 at =\n"
+"for (mbk_u32 row_number = from + lane; row_number < to; row_number += 32) {\nconst mbk_u32 at =\n"
 "(mbk_u32)((mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE) - 1 - start);\n"
 "mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));\n}\nmbk_warp_sync(MBK_ALL);\n"
 "if (lane < MBK_STEPS) {\na.row_ends[tile * MBK_STEPS + lane] = words[lane];\n}\n"
 "if (lane == 0) {\na.tile_row[tile] = from;\na.tile_row[a.tiles + 1 + tile] =\n"
 "from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(a.row_start + from) - MBK_BASE) /\n"
-"MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n"
-"}\n}\n}\n",
+"MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n}\n"
+"}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
@@ -8274,9 +8187,8 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n"
 "typedef struct mbk_scan_fixup_arguments { const mbk_u32 *tile_row, *row_id, *empty_id; const "
-"MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows; mbk_scalar alpha, "
-"beta; } mbk_scan_fixup_arguments;\n\n\n\n"
-"MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
+"MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 tiles, empty_rows; mbk_scalar alpha, beta; } "
+"mbk_scan_fixup_arguments;\n\n\n\nMBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
@@ -8289,15 +8201,15 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
 "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
 "#endif\n\n\n\n#ifndef MBK_GATHER\n#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
 "#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n#else\n"
-"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n"
-"#endif\n#endif\n\n\ntemplate <bool full, class T>\n"
+"#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n#endif\n"
+"#endif\n\n\ntemplate <bool full, class T>\n"
 "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
 "if (full && MBK_ALIGNED) {\n"
 "const int AT_ONCE = MBK_PACK * (int)sizeof(T) > 16 ? 16 / (int)sizeof(T) : MBK_PACK;\n"
 "#pragma unroll\nfor (int i = 0; i < MBK_PACK; i += AT_ONCE) {\n"
 "const mbk_pack<T, AT_ONCE> pack = MBK_PACK_LOAD<T, AT_ONCE>(address + i);\n#pragma unroll\n"
-"for (int j = 0; j < AT_ONCE; j++) {\nsome[i + j] = pack.at[j];\n}\n}\n} else {\n"
-"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+"for (int j = 0; j < AT_ONCE; j++) {\nsome[i + j] = pack.at[j];\n}\n}\n} else {\n#pragma unroll\n"
+"for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
 "some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;\n}\n}\n}\n\n\n"
 "struct mbk_scan_rows {\nconst mbk_u32 *row_id;\nconst MBK_VECTOR *y;\nmbk_u32 from, to;\n"
 "mbk_u32 ends;\n};\n\n\n\ntemplate <bool full>\n"
@@ -8376,8 +8288,8 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
 "MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
 "MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
-"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-"if (tile < tiles) {\nmbk_scan_no_dot none;\n"
+"const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\nif (tile < tiles) {\n"
+"mbk_scan_no_dot none;\n"
 "(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails,\n"
 "nnz, tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old,\nnone);\n}\n}\n\n"
 "#if MBK_DOTS\n\n\n\n"
@@ -8393,19 +8305,18 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_meet(dot, MBK_ROW_OF(mbk_load(tile_row + tile + 1)), carry);\n}\n#pragma unroll\n",
 "for (int d = 16; d > 0; d >>= 1) {\ndot.sum += mbk_shuffle_xor(MBK_ALL, dot.sum, d, 32);\n}\n"
 "if (mbk_lane() == 0) {\n((double *)(firsts + 2 * tiles))[tile] = dot.sum;\n}\n}\n#endif\n\n"
-"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; "
-"const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR "
-"*x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
+"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
+"mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; "
+"MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
 "mbk_scan_product_arguments;\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, "
-"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
+"mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
 "*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
-"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, "
-"mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, "
-"a_row_id, a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
-"a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\n"
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
-"#if MBK_DOTS\n"
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
@@ -8417,10 +8328,10 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, const "
 "mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
 "*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
-"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, "
-"mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, "
-"a_row_id, a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, "
-"a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
+"a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
+"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
+"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
@@ -8437,12 +8348,12 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
 "#ifndef MBK_THREADS\n"
 "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
 "#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
-"#endif\n\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
-"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n"
-"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
-"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
-"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\nstruct mbk_scan_no_dot {};\n"
+"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n#endif\n\n"
+"#include \"spmv/shared/nonempty_rows.cuh\"\n\n#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
+"#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
+"#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
+"#else\n#define MBK_MATRIX_LOAD mbk_load\n#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\n"
+"struct mbk_scan_no_dot {};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {\n}\n#if MBK_DOTS\n"
 "struct mbk_scan_dot {\nconst MBK_VECTOR *x;\ndouble sum;\n};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
@@ -8454,8 +8365,7 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
 "const mbk_u32 row = MBK_ROW_OF(row_number + ended);\n"
 "const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
 "y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
-"mbk_scan_meet(dot, row, final);\n}\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
+"mbk_scan_meet(dot, row, final);\n}\n\n\nMBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
 "mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n#pragma unroll\n"
 "for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
@@ -8473,17 +8383,16 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
 "const mbk_u32 bit = lane * MBK_PACK % 32;\n"
 "const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
 "const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\nif (closed == 0) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n}\n"
-"spread = true;\ncontinue;\n}\nconst MBK_COMPUTE open =\n"
+"for (int j = 0; j < MBK_PACK; j++) {\ncarry = MBK_ADD(carry, product[g][j]);\n}\nspread = true;\n"
+"continue;\n}\nconst MBK_COMPUTE open =\n"
 "spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
 "mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
 "(mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\nconst mbk_u32 first = ended;\n"
 "MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n",
-"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\n"
-"if (own >> j & 1) {\nif (ended == first) {\nhead = sum;\n} else {\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\nif (own >> j & 1) {\n"
+"if (ended == first) {\nhead = sum;\n} else {\n"
 "mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n}\n"
-"ended++;\nsum = MBK_ZERO;\n}\n}\n\n"
-"const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+"ended++;\nsum = MBK_ZERO;\n}\n}\n\nconst mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
 "const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
 "#pragma unroll\nfor (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
 "const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
@@ -8493,25 +8402,24 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
 "mbk_scan_meet(dot, MBK_ROW_OF(row_number), head);\n} else {\n"
 "mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
 "spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
-"carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\n"
-"return carry;\n}\n",
+"carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
+"}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
-"#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
-"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
-"#define MBK_WARPS (MBK_THREADS / 32)\n\n"
-"typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 "
-"*tile_row; mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments; "
-"typedef struct mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
-"*empty_id; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
-"MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 nnz, tiles, empty_rows; "
-"mbk_scalar alpha, beta; } mbk_scan_whole_arguments;\n\n\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
+"#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
+"typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 *tile_row; "
+"mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments; typedef struct "
+"mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, *empty_id; const mbk_u64 "
+"*block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const "
+"MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 nnz, tiles, empty_rows; mbk_scalar alpha, beta; } "
+"mbk_scan_whole_arguments;\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
-"const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\n"
-"return;\n}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
+"const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\nreturn;\n"
+"}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
 "if (cut < tile * MBK_TILE_NONZEROS) {\n"
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
@@ -8564,8 +8472,8 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
 "if (lane == 0) {\n"
 "MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
-"block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\n"
-"break;\n}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
+"}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
@@ -8573,27 +8481,26 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, const "
 "mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
-"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
-"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 "
-"a_empty_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, "
-"a_row_ends, a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, "
-"a_x, a_y, a_nnz, a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\n"
-"const MBK_SCALAR factor = MBK_ALPHA;\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
+"const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, "
+"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, "
+"a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, "
+"a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, "
-"const mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
-"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
-"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 "
-"a_empty_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, "
-"a_row_ends, a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, ",
-"a_x, a_y, a_nnz, a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
-"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, const "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
+"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
+"const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, "
+"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, "
+"a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, ",
+"a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_release();\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
@@ -8607,10 +8514,10 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "*length, *row_id; } mbk_sliced_order_arguments; typedef struct mbk_sliced_width_arguments { "
 "const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const mbk_u32 *length, *row_id; mbk_u64 "
 "slices; mbk_u32 *width; mbk_u16 *pages; mbk_u32 *column_width; } mbk_sliced_width_arguments; "
-"typedef struct mbk_sliced_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; const MBK_VALUE *values; const mbk_u32 *slice_start, *column_start; const mbk_u16 "
-"*pages; const mbk_u32 *length, *row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE "
-"*sliced_values; } mbk_sliced_fill_arguments;\n\n\n\n\n\nMBK_KERNEL_1 MBK_BOUNDS(512)\n"
+"typedef struct mbk_sliced_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"const MBK_VALUE *values; const mbk_u32 *slice_start, *column_start; const mbk_u16 *pages; const "
+"mbk_u32 *length, *row_id; mbk_u64 slices; mbk_u16 *columns; MBK_VALUE *sliced_values; } "
+"mbk_sliced_fill_arguments;\n\n\n\n\n\nMBK_KERNEL_1 MBK_BOUNDS(512)\n"
 "mbk_sliced_order(MBK_GRID_CONSTANT mbk_sliced_order_arguments given) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const keys = (mbk_u64 *)shared;\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
@@ -8632,11 +8539,11 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_width(MBK_GRID_CONSTANT mbk_sliced_width_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_u32 *const set = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_PAGE_SET;\n"
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
-"const mbk_u32 count = a.length[place];\nmbk_page_begin(set);\nif (count > 0) {\n"
-"#if MBK_SORTED\nconst mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n"
-"#endif\nconst mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
+"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\nif (slice >= a.slices) {\n"
+"return;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
+"const mbk_u32 count = a.length[place];\nmbk_page_begin(set);\nif (count > 0) {\n#if MBK_SORTED\n"
+"const mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
+"const mbk_u64 from = (mbk_u64)(a.row_ptr[row] - MBK_BASE);\n"
 "for (mbk_u32 at = 0; at < count; at += MBK_AHEAD) {\n\nmbk_u32 column[MBK_AHEAD];\n"
 "#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_AHEAD; u++) {\n"
 "const mbk_u32 k = at + u < count ? at + u : count - 1;\n"
@@ -8650,15 +8557,14 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "a.column_width[slice] = page == MBK_NO_PAGE ? 2 * most : most;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_sliced_put(mbk_u16 *columns, mbk_u64 slot,\n",
 "const mbk_pack<mbk_u32, MBK_PACK> &column, const mbk_u32 *list) {\n"
-"if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n"
-"}\nmbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"if (list[0] == MBK_NO_PAGE) {\nmbk_store_pack((mbk_u32 *)columns + slot, column);\nreturn;\n}\n"
+"mbk_pack<mbk_u16, MBK_PACK> codes;\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "codes.at[j] = mbk_page_code(list, column.at[j]);\n}\nmbk_store_pack(columns + slot, codes);\n"
 "}\n\n#define MBK_FILL 4\n\n\n"
 "MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_fill(MBK_GRID_CONSTANT mbk_sliced_fill_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"mbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n"
-"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
-"if (slice >= a.slices) {\nreturn;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_u32 *const list = (mbk_u32 *)shared + mbk_thread() / 32 * 32;\n"
+"const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\nif (slice >= a.slices) {\n"
+"return;\n}\nconst mbk_u64 place = slice * 32 + mbk_lane();\n"
 "const mbk_u32 count = a.length[place];\nlist[mbk_lane()] = mbk_load(a.pages + place);\n"
 "mbk_warp_sync(MBK_ALL);\nif (count == 0) {\nreturn;\n}\n#if MBK_SORTED\n"
 "const mbk_u64 row = a.row_id[place];\n#else\nconst mbk_u64 row = place;\n#endif\n"
@@ -8674,9 +8580,9 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n",
 "#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
 "const mbk_u32 k = at + u * MBK_PACK;\n"
-"const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\n"
-"if (k >= count) {\nbreak;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n"
-"#if !MBK_PATTERN\nmbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
+"const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\nif (k >= count) {\n"
+"break;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n#if !MBK_PATTERN\n"
+"mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
@@ -8686,12 +8592,12 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "#error \"define MBK_UNROLL: loads of values that one lane keeps in flight\"\n#endif\n"
 "#ifndef MBK_STREAMING\n"
 "#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
-"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
-"#if MBK_STREAMING\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n"
-"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n#define MBK_ALL 0xffffffffu\n"
-"#define MBK_WINDOW 1024\n#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n"
-"#include \"spmv/shared/pages.cuh\"\n#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
+"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack\n"
+"#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n"
+"#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n#include \"spmv/shared/pages.cuh\"\n"
+"#include \"spmv/gpu/sliced/build.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32 base, mbk_u16 code) {\n"
 "return mbk_page_column(base, code);\n}\n"
 "MBK_DEVICE mbk_u32 mbk_sliced_column(mbk_u32, mbk_u32 column) {\nreturn column;\n}\n\n\n\n\n"
@@ -8701,30 +8607,29 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "MBK_COMPUTE sum = MBK_ZERO;\nfor (mbk_u32 at = 0; at < width; at += MBK_UNROLL * MBK_PACK) {\n"
 "mbk_pack<T, MBK_PACK> column[MBK_UNROLL] = {};\n#if !MBK_PATTERN\n"
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\n"
-"if (k < count) {\ncolumn[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n"
-"#if !MBK_PATTERN\nvalue[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n",
-"#endif\n}\n}\nMBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\nif (k < count) {\n"
+"column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n#if !MBK_PATTERN\n"
+"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n#endif\n}\n}\n",
+"MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n"
 "if (at + u * MBK_PACK + j < count) {\n#if MBK_PATTERN\n"
 "product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n#else\n"
-"product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n"
-"}\n}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\n"
-"return sum;\n}\n\n"
-"typedef struct mbk_sliced_product_arguments { const mbk_u32 *slice_start, *column_start; "
-"const mbk_u16 *pages; const mbk_u32 *length, *row_id; const mbk_u16 *columns; const MBK_VALUE "
-"*values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; "
-"mbk_scalar alpha, beta; } mbk_sliced_product_arguments;\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-"mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 "
-"*a_slice_start, const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const mbk_u32 "
-"*a_length, const mbk_u32 *a_row_id, const mbk_u16 *a_columns, const MBK_VALUE *a_values, "
-"const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, "
-"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_sliced_product_arguments, a, "
-"a_slice_start, a_column_start, a_pages, a_length, a_row_id, a_columns, a_values, a_table, "
-"a_x, a_y, a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
+"product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n}\n"
+"}\n}\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\n"
+"for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[u][j]);\n}\n}\n}\nreturn sum;\n"
+"}\n\n"
+"typedef struct mbk_sliced_product_arguments { const mbk_u32 *slice_start, *column_start; const "
+"mbk_u16 *pages; const mbk_u32 *length, *row_id; const mbk_u16 *columns; const MBK_VALUE *values; "
+"const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 rows; mbk_scalar alpha, "
+"beta; } mbk_sliced_product_arguments;\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"mbk_sliced_product(MBK_PARAMETERS(mbk_sliced_product_arguments, a, const mbk_u32 *a_slice_start, "
+"const mbk_u32 *a_column_start, const mbk_u16 *a_pages, const mbk_u32 *a_length, const mbk_u32 "
+"*a_row_id, const mbk_u16 *a_columns, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
+"const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar a_beta)) "
+"{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
+"a_row_id, a_columns, a_values, a_table, a_x, a_y, a_rows, a_alpha, a_beta)\n"
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n",
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
@@ -8747,17 +8652,17 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
-"\n\n#ifndef MBK_VALUE\n"
-"#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n#endif\n"
-"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
-"#endif\n#ifndef MBK_ROW_PTR\n"
+"\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
+"#endif\n#ifndef MBK_PATTERN\n"
+"#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n#endif\n"
+"#ifndef MBK_ROW_PTR\n"
 "#error \"define MBK_ROW_PTR: the type of the offsets of rows, mbk_i32 or mbk_i64\"\n#endif\n"
 "#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
 "#endif\n#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of sums, alpha and beta\"\n"
-"#endif\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
-"#endif\n#ifndef MBK_STORED\n"
-"#error \"define MBK_STORED: how values are stored, a number of spmv/shared/values.cuh\"\n"
-"#endif\n#ifndef MBK_SCALARS_DEVICE\n#error \\\n"
+"#endif\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR: the type of x and y in memory\"\n#endif\n"
+"#ifndef MBK_STORED\n"
+"#error \"define MBK_STORED: how values are stored, a number of spmv/shared/values.cuh\"\n#endif\n"
+"#ifndef MBK_SCALARS_DEVICE\n#error \\\n"
 "\"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
 "#endif\n\n#ifndef MBK_SEMIRING\n"
 "#error \"define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh\"\n"
@@ -8767,8 +8672,7 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
 "#define MBK_ZERO ((MBK_COMPUTE)0)\n#define MBK_ADD(a, b) ((a) + (b))\n"
 "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
-"#define MBK_RESULT(sum, old) \\\n"
-"((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
+"#define MBK_RESULT(sum, old) \\\n((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
 ": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
 "#define MBK_STOPS 0\n#endif\n\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
 "#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
@@ -8799,10 +8703,10 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"jit/device.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_blocks_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "mbk_u64 rows, count, step; mbk_u32 *against; } mbk_csr_blocks_arguments;\n\n\n"
 "#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n"
@@ -8812,9 +8716,8 @@ static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
 "}\n\n\nMBK_DEVICE mbk_u32 mbk_csr_any(mbk_u32 bits) {\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "bits |= mbk_shuffle_xor(0xffffffffu, bits, d, 32);\n}\nreturn bits;\n}\n\n\n"
 "MBK_DEVICE bool mbk_csr_ruled_out(mbk_u32 *against) {\nmbk_u32 both = 0;\n"
-"if (mbk_lane() == 0) {\n"
-"both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n}\n"
-"both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
+"if (mbk_lane() == 0) {\nboth = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n"
+"}\nboth = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
 "return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_csr_blocks(MBK_GRID_CONSTANT mbk_csr_blocks_arguments a) {\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * a.step;\n"
@@ -8830,8 +8733,8 @@ static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
 "mbk_csr_ruled_out(a.against))) {\nbreak;\n}\n"
 "for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
 "const mbk_i64 column = (mbk_i64)a.col_ind[start + k] - MBK_BASE;\n"
-"same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\n"
-"if (k + 1 == end - start ||\n(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+"same = same && (mbk_i64)a.col_ind[end + k] - MBK_BASE == column;\nif (k + 1 == end - start ||\n"
+"(mbk_i64)a.col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
 "wide |= mbk_csr_inside((mbk_u64)k + 1);\n}\n\n"
 "wide |= mbk_csr_inside((mbk_u64)column) & ~mbk_csr_inside((mbk_u64)k);\n}\n}\n"
 "high = same ? 0 : mbk_csr_inside(row + 1);\n}\nhigh = mbk_csr_any(high);\n"
@@ -8843,36 +8746,33 @@ static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_check_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_COLUMN\n"
+"#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n#endif\n#ifndef MBK_BASE\n"
 "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
-"typedef struct mbk_csr_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN "
-"*col_ind; mbk_i64 rows, cols, nnz; mbk_u32 *bad; } mbk_csr_check_arguments; typedef struct "
+"typedef struct mbk_csr_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN *col_ind; "
+"mbk_i64 rows, cols, nnz; mbk_u32 *bad; } mbk_csr_check_arguments; typedef struct "
 "mbk_csr_narrow_arguments { const MBK_COLUMN *wide; mbk_i64 nnz; mbk_i32 *narrow; } "
 "mbk_csr_narrow_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_csr_check(MBK_GRID_CONSTANT mbk_csr_check_arguments a) {\n"
 "const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
 "const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
 "first == 0 && (a.row_ptr[0] != MBK_BASE || a.row_ptr[a.rows] != a.nnz + MBK_BASE);\n"
-"for (mbk_i64 i = first; i < a.rows; i += stride) {\n"
-"wrong |= a.row_ptr[i] > a.row_ptr[i + 1];\n}\n"
-"for (mbk_i64 k = first; k < a.nnz; k += stride) {\n"
+"for (mbk_i64 i = first; i < a.rows; i += stride) {\nwrong |= a.row_ptr[i] > a.row_ptr[i + 1];\n"
+"}\nfor (mbk_i64 k = first; k < a.nnz; k += stride) {\n"
 "const mbk_i64 column = (mbk_i64)a.col_ind[k] - MBK_BASE;\n"
-"wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n"
-"}\n\n\n"
+"wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_csr_narrow(MBK_GRID_CONSTANT mbk_csr_narrow_arguments a) {\n"
 "for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"jit/device.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_columns_count_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; mbk_u32 "
 "stride; mbk_u32 *counts; } mbk_columns_count_arguments; typedef struct "
 "mbk_columns_lengths_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 cols; mbk_u32 stride; "
@@ -8896,15 +8796,15 @@ static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\nif (a.counts[c] > 0) {\n"
 "mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
-"mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
-"if (own[i] > 0) {\nmbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n",
+"mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nif (own[i] > 0) {\n"
+"mbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_hash_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"jit/device.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_hash_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "mbk_u64 rows, nnz; mbk_u64 *hash; } mbk_csr_hash_arguments;\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_csr_mix(mbk_u64 place, mbk_u64 number) {\n"
@@ -8923,15 +8823,14 @@ static const char *const mbi_source_spmv_shared_csr_hash_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"jit/device.cuh\"\n\n#include \"spmv/shared/pages.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/pages.cuh\"\n\n"
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
 "*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *sectors, *narrow; } "
-"mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n"
-"#define MBK_SAMPLE_TABLE 12288\n#define MBK_SAMPLE_THREADS 1024\n"
-"#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
+"mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
+"#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
 "MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
 "const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n"
 "mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
@@ -8949,8 +8848,8 @@ static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
 "mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n",
 "const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
-"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n"
-"}\n#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n}\n"
+"#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "found += mbk_sample_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "found += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0) {\n"
 "mbk_atomic_add(sectors, found);\n}\n}\n\n\n\n"
@@ -8962,15 +8861,14 @@ static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
 "k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {\n"
 "mbk_u32 column[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
-"column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);\n"
-"}\n#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"column[j] = (mbk_u32)(mbk_load(col_ind + (k + 32 * j < end ? k + 32 * j : k)) - MBK_BASE);\n}\n"
+"#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "mbk_page_add(set, column[j]);\n}\n}\nmbk_warp_sync(0xffffffffu);\n"
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
 "mbk_atomic_add(narrow, 1u);\n}\n}\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_SAMPLE_THREADS)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
-"const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\n"
-"if (mbk_block() < windows) {\n"
+"const mbk_u32 windows = mbk_grid() / 2, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
 "mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.sectors, words);\n"
 "} else if (warp < 8) {\n",
 "const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
@@ -8984,23 +8882,22 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of results\"\n#endif\n"
 "#ifndef MBK_EPILOGUE_VECTORS\n"
 "#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n#endif\n"
-"#ifndef MBK_EPILOGUE_SCALARS\n"
-"#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n#endif\n\n\n\n\n"
-"#include \"jit/device.cuh\"\n\n#include \"jit/functions.cuh\"\n#ifdef MBK_EPILOGUE_AFTER\n"
-"#include MBK_EPILOGUE_AFTER\n#endif\n\n#ifndef MBK_EPILOGUE_IDLE\n"
+"#ifndef MBK_EPILOGUE_SCALARS\n#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n"
+"#endif\n\n\n\n\n#include \"jit/device.cuh\"\n\n#include \"jit/functions.cuh\"\n"
+"#ifdef MBK_EPILOGUE_AFTER\n#include MBK_EPILOGUE_AFTER\n#endif\n\n#ifndef MBK_EPILOGUE_IDLE\n"
 "#define MBK_EPILOGUE_IDLE(i, scalars) false\n#endif\n\n#define MBK_EPILOGUE_THREADS 256\n"
 "#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR))\n\n#ifdef MBK_EPILOGUE_RESULT\n"
 "#define MBK_EPILOGUE_WRITES 1\n#else\n#define MBK_EPILOGUE_WRITES 0\n"
 "#define MBK_EPILOGUE_RESULT in_ax\n#endif\n#ifdef MBK_EPILOGUE_SUM0\n"
-"#define MBK_EPILOGUE_HAS0 1\n#else\n#define MBK_EPILOGUE_HAS0 0\n"
-"#define MBK_EPILOGUE_SUM0 0.0\n#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n"
-"#else\n#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
+"#define MBK_EPILOGUE_HAS0 1\n#else\n#define MBK_EPILOGUE_HAS0 0\n#define MBK_EPILOGUE_SUM0 0.0\n"
+"#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n#else\n"
+"#define MBK_EPILOGUE_HAS1 0\n#define MBK_EPILOGUE_SUM1 0.0\n#endif\n"
 "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n\n"
-"typedef struct mbk_epilogue { MBK_POINTER(const MBK_VECTOR) vectors[6]; const double "
-"*scalars; double *sums; const mbk_i32 *skip; double *parts; mbk_u32 *ticket; void *after; } "
-"mbk_epilogue; typedef struct mbk_epilogue_rows_arguments { const MBK_VECTOR *product; "
-"MBK_VECTOR *y; mbk_u64 rows; mbk_i32 aligned; mbk_epilogue call; } "
-"mbk_epilogue_rows_arguments;\n\n#define MBK_EPILOGUE_NAMES(T) \\\n"
+"typedef struct mbk_epilogue { MBK_POINTER(const MBK_VECTOR) vectors[6]; const double *scalars; "
+"double *sums; const mbk_i32 *skip; double *parts; mbk_u32 *ticket; void *after; } mbk_epilogue; "
+"typedef struct mbk_epilogue_rows_arguments { const MBK_VECTOR *product; MBK_VECTOR *y; mbk_u64 "
+"rows; mbk_i32 aligned; mbk_epilogue call; } mbk_epilogue_rows_arguments;\n\n"
+"#define MBK_EPILOGUE_NAMES(T) \\\n"
 "const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n",
 "const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
 "const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
@@ -9010,10 +8907,9 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "(T)s[6], (T)s[7]\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
 "return MBK_EPILOGUE_RESULT;\n}\n"
-"MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\nreturn MBK_EPILOGUE_SUM0;\n"
-"}\nMBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
-"return MBK_EPILOGUE_SUM1;\n}\n\n"
-"typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n\n\n"
+"MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\nreturn MBK_EPILOGUE_SUM0;\n}\n"
+"MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\nreturn MBK_EPILOGUE_SUM1;\n"
+"}\n\ntypedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n\n\n"
 "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n"
 "bool aligned) {\nif (aligned) {\nreturn *(const mbk_epilogue_pack *)address;\n}\n"
 "mbk_epilogue_pack pack;\n#pragma unroll\nfor (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
@@ -9024,18 +8920,18 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n}\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
 "const mbk_u32 thread = mbk_thread();\nmbk_epilogue_lanes(sums);\nmbk_block_sync();\n"
-"#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
-"if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\nshared[thread / 16 + k] = sums[k];\n}\n}\n",
-"mbk_block_sync();\nif (thread < 32) {\n#pragma unroll\nfor (int k = 0; k < 2; k++) {\n"
-"sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
-"? shared[2 * thread + k]\n: 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
+"#pragma unroll\nfor (int k = 0; k < 2; k++) {\nif (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\n"
+"shared[thread / 16 + k] = sums[k];\n}\n}\nmbk_block_sync();\nif (thread < 32) {\n#pragma unroll\n",
+"for (int k = 0; k < 2; k++) {\n"
+"sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n? shared[2 * thread + k]\n"
+": 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
 "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
 "if (mbk_thread() == 0) {\nplace[0] = sums[0];\nplace[1] = sums[1];\n}\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
 "mbk_u32 *const flag = (mbk_u32 *)shared;\nif (mbk_thread() == 0) {\nmbk_fence();\n"
 "const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == mbk_grid() - 1;\nif (last) {\n"
-"*ticket = 0;\nmbk_fence();\n}\n*flag = last;\n}\nmbk_block_sync();\nreturn *flag != 0;\n"
-"}\n\n\nMBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {\n"
+"*ticket = 0;\nmbk_fence();\n}\n*flag = last;\n}\nmbk_block_sync();\nreturn *flag != 0;\n}\n\n\n"
+"MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {\n"
 "MBK_SHARED_MEMORY(memory);\ndouble *const shared = (double *)memory;\n"
 "mbk_epilogue_block(sums, shared);\n"
 "mbk_epilogue_store(call.parts + 2 * (mbk_u64)mbk_block(), sums);\n"
@@ -9048,13 +8944,12 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "mbk_epilogue_after(call.after, sums[0], sums[1]);\n}\n#endif\n}\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
 "mbk_epilogue_rows(MBK_GRID_CONSTANT mbk_epilogue_rows_arguments a) {\nmbk_release();\n"
-"mbk_await();\nif (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n",
-"double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
+"mbk_await();\nif (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
+"double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n",
 "s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n"
-"for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\n"
-"const mbk_u32 count =\n"
+"for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\nconst mbk_u32 count =\n"
 "(mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);\n"
 "const bool whole = a.aligned != 0 && count == MBK_EPILOGUE_PACK;\n"
 "const mbk_epilogue_pack taken = mbk_epilogue_load(a.product + at, count, whole);\n"
@@ -9072,8 +8967,8 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "mbk_store_pack(a.y + at, result);\n}\n#pragma unroll\n"
 "for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
 "if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
-"a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n",
-"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
+"a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
+"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n",
 "} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
 NULL};
 
@@ -9110,11 +9005,10 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 "mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
 "const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
 "const mbk_u64 item = block_first + mbk_thread();\nconst mbk_u64 at = item / MBK_PARTS;\n"
-"const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
-"mbk_u64 row = 0;\nmbk_u32 back = MBK_OPEN;\nMBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;\n"
-"mbk_release();\nif (at < tiles) {\nback = MBK_TILE_BACK(at);\n"
-"row = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n}\nmbk_await();\nMBK_STOP_HERE\n"
-"MBK_SCALARS_LOAD;\n\nif (back != MBK_OPEN) {\nown = firsts[item];\n"
+"const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\nmbk_u64 row = 0;\n"
+"mbk_u32 back = MBK_OPEN;\nMBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;\nmbk_release();\n"
+"if (at < tiles) {\nback = MBK_TILE_BACK(at);\nrow = MBK_ROW_OF(MBK_TILE_ROW_NUMBER(at));\n}\n"
+"mbk_await();\nMBK_STOP_HERE\nMBK_SCALARS_LOAD;\n\nif (back != MBK_OPEN) {\nown = firsts[item];\n"
 "before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n}\n"
 "const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
 "if (mbk_lane() == 0) {\nvery_long[warp] = ballot;\n}\nmbk_block_sync();\n#if MBK_EMPTY_ROWS\n"
@@ -9145,17 +9039,16 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 "if (mbk_lane() == 0) {\npartial[warp] = share;\n}\nmbk_block_sync();\n"
 "if (mbk_thread() == w * 32 + leader) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\nsum = MBK_ADD(sum, partial[p]);\n}\n"
-"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\nmbk_block_sync();\n"
-"}\n}\n}\n",
+"mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\nmbk_block_sync();\n}\n"
+"}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n"
-"typedef struct mbk_nonempty_count_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; "
-"mbk_u32 *counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef "
-"struct mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#include \"jit/device.cuh\"\n\n"
+"typedef struct mbk_nonempty_count_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
+"*counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef struct "
+"mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
 "mbk_nonempty_offsets_arguments; typedef struct mbk_nonempty_compact_arguments { const "
 "MBK_ROW_PTR *row_ptr; mbk_u64 rows; const mbk_u32 *offsets; mbk_u32 *row_id; MBK_ROW_PTR "
 "*row_start; mbk_u32 *empty_id; } mbk_nonempty_compact_arguments;\n\n\n"
@@ -9182,8 +9075,8 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
 "mbk_u64 slots = 0;\nmbk_u32 count = 0, most = 0;\nif (mbk_thread() == 0) {\n"
 "*width = *sorted = 0;\n*total = 0;\n}\nbins[mbk_thread()] = bins[mbk_thread() + 256] = 0;\n"
-"mbk_block_sync();\nfor (int i = 0; i < 4; i++) {\n"
-"const mbk_u64 row = first + (mbk_u64)i * 256;\nmbk_u32 slice = 0;\nif (row < a.rows) {\n"
+"mbk_block_sync();\nfor (int i = 0; i < 4; i++) {\nconst mbk_u64 row = first + (mbk_u64)i * 256;\n"
+"mbk_u32 slice = 0;\nif (row < a.rows) {\n"
 "const mbk_u64 length = (mbk_u64)(a.row_ptr[row + 1] - a.row_ptr[row]);\n"
 "slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n}\n"
 "count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
@@ -9192,18 +9085,17 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
 "mbk_atomic_add(bins + bin, 1u);\n} else if (mbk_lane() == 0) {\n"
 "mbk_atomic_add(bins + bin, 32u);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
-"slice = other > slice ? other : slice;\n}\nslots += slice;\n"
-"most = slice > most ? slice : most;\n}\nif (mbk_lane() == 0) {\n"
-"mbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
+"slice = other > slice ? other : slice;\n}\nslots += slice;\nmost = slice > most ? slice : most;\n"
+"}\nif (mbk_lane() == 0) {\nmbk_atomic_add(width, slots);\nmbk_atomic_add(total, count);\n"
 "mbk_atomic_max(a.longest, most);\n}\nmbk_block_sync();\n"
 "mbk_atomic_add(sorted, mbk_length_widths(bins, total + 2));\nmbk_block_sync();\n"
 "if (mbk_thread() == 0) {\na.counts[mbk_block()] = *total;\nmbk_atomic_add(a.widths, *width);\n"
 "mbk_atomic_add(a.sorted, *sorted);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(1024)\n",
 "mbk_nonempty_offsets(MBK_GRID_CONSTANT mbk_nonempty_offsets_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const warps = (mbk_u32 *)shared;\nmbk_u32 base = 0;\n"
-"for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\n"
-"const mbk_u64 i = from + mbk_thread();\nconst mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\n"
-"mbk_u32 sum = own;\nfor (int d = 1; d < 32; d <<= 1) {\n"
+"for (mbk_u64 from = 0; from < a.blocks; from += 1024) {\nconst mbk_u64 i = from + mbk_thread();\n"
+"const mbk_u32 own = i < a.blocks ? a.counts[i] : 0;\nmbk_u32 sum = own;\n"
+"for (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\nif (mbk_thread() < 32) {\n"
@@ -9235,8 +9127,8 @@ NULL};
 static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
 "\n\n#ifndef MBK_EMPTY_ROWS\n"
 "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows\"\n"
-"#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n#define MBK_OPEN 0xffffffffu\n\n"
-"#if MBK_EMPTY_ROWS\n#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
+"#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n#define MBK_OPEN 0xffffffffu\n\n#if MBK_EMPTY_ROWS\n"
+"#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
 "#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
 "mbk_u64 item) {\nmbk_u32 low = 0, high = count;\nwhile (high - low > 1) {\n"
@@ -9244,8 +9136,8 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
 "if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {\nlow = middle;\n} else {\n"
 "high = middle;\n}\n}\nreturn low;\n}\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n#pragma unroll\n"
-"for (int d = 16; d > 0; d >>= 1) {\n"
-"sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n}\nreturn sum;\n}\n",
+"for (int d = 16; d > 0; d >>= 1) {\nsum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
+"}\nreturn sum;\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_pages_cuh[] = {
@@ -9256,13 +9148,12 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
 "set[MBK_PAGE_SLOTS] = 0;\n}\nmbk_warp_sync(0xffffffffu);\n}\n\n\n\n"
 "MBK_DEVICE void mbk_page_add(mbk_u32 *set, mbk_u32 column) {\n"
 "const mbk_u32 page = column / MBK_PAGE;\nmbk_u32 at = page * 2654435761u >> 26;\n"
-"if (page >= MBK_NO_PAGE) {\nmbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);\nreturn;\n"
-"}\nwhile (mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
-"mbk_u32 there = mbk_peek(set + at);\nif (there == MBK_PAGE_EMPTY) {\n"
-"there = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);\nif (there == MBK_PAGE_EMPTY) {\n"
-"mbk_atomic_add(set + MBK_PAGE_SLOTS, 1u);\n}\n}\n"
-"if (there == MBK_PAGE_EMPTY || there == page) {\nbreak;\n}\nat = (at + 1) % MBK_PAGE_SLOTS;\n"
-"}\n}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {\n"
+"if (page >= MBK_NO_PAGE) {\nmbk_atomic_max(set + MBK_PAGE_SLOTS, MBK_PAGES + 1u);\nreturn;\n}\n"
+"while (mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\nmbk_u32 there = mbk_peek(set + at);\n"
+"if (there == MBK_PAGE_EMPTY) {\nthere = mbk_atomic_swap_if(set + at, MBK_PAGE_EMPTY, page);\n"
+"if (there == MBK_PAGE_EMPTY) {\nmbk_atomic_add(set + MBK_PAGE_SLOTS, 1u);\n}\n}\n"
+"if (there == MBK_PAGE_EMPTY || there == page) {\nbreak;\n}\nat = (at + 1) % MBK_PAGE_SLOTS;\n}\n"
+"}\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_page_list(mbk_u32 *set) {\n"
 "const mbk_u32 lane = mbk_lane(), before = (1u << lane) - 1;\nmbk_warp_sync(0xffffffffu);\n"
 "const mbk_u32 low = set[lane], high = set[32 + lane];\n"
 "const bool fits = set[MBK_PAGE_SLOTS] <= MBK_PAGES;\n"
@@ -9271,17 +9162,17 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
 "const mbk_u32 count = (mbk_u32)(mbk_popcount(lows) + mbk_popcount(highs));\nif (!fits) {\n"
 "return MBK_NO_PAGE;\n}\nmbk_warp_sync(0xffffffffu);\nif (low != MBK_PAGE_EMPTY) {\n"
 "set[mbk_popcount(lows & before)] = low;\n}\nif (high != MBK_PAGE_EMPTY) {\n"
-"set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;\n}\n",
-"mbk_warp_sync(0xffffffffu);\nconst mbk_u32 own = lane < count ? set[lane] : MBK_PAGE_EMPTY;\n"
-"mbk_u32 rank = 0;\nfor (int i = 0; i < MBK_PAGES; i++) {\n"
-"rank += mbk_shuffle(0xffffffffu, own, i, 32) < own;\n}\nmbk_warp_sync(0xffffffffu);\n"
-"set[lane < count ? rank : lane] = own;\nmbk_warp_sync(0xffffffffu);\nreturn set[lane];\n"
-"}\n\n\nMBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {\n"
-"mbk_u32 place = 0;\n#pragma unroll\nfor (int step = MBK_PAGES / 2; step > 0; step /= 2) {\n"
+"set[mbk_popcount(lows) + mbk_popcount(highs & before)] = high;\n}\nmbk_warp_sync(0xffffffffu);\n",
+"const mbk_u32 own = lane < count ? set[lane] : MBK_PAGE_EMPTY;\nmbk_u32 rank = 0;\n"
+"for (int i = 0; i < MBK_PAGES; i++) {\nrank += mbk_shuffle(0xffffffffu, own, i, 32) < own;\n}\n"
+"mbk_warp_sync(0xffffffffu);\nset[lane < count ? rank : lane] = own;\n"
+"mbk_warp_sync(0xffffffffu);\nreturn set[lane];\n}\n\n\n"
+"MBK_DEVICE mbk_u16 mbk_page_code(const mbk_u32 *list, mbk_u32 column) {\nmbk_u32 place = 0;\n"
+"#pragma unroll\nfor (int step = MBK_PAGES / 2; step > 0; step /= 2) {\n"
 "place += list[place + step] <= column / MBK_PAGE ? step : 0;\n}\n"
 "return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);\n}\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\nreturn (page - mbk_lane()) * MBK_PAGE;\n"
-"}\n\n\nMBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
+"MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\nreturn (page - mbk_lane()) * MBK_PAGE;\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
 "return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n}\n",
 NULL};
 
@@ -9320,8 +9211,8 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
 "return alpha.given == 0             ? sum\n: mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
 ": MBK_MUL(alpha.value, sum);\n}\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
-"return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n"
-"}\n\n#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
+"return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n}\n\n"
+"#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
 "? mbk_scaled(alpha, sum) \\\n: MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n",
 NULL};
 
@@ -9335,11 +9226,10 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)\n#else\n"
 "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n#endif\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {\n#if MBK_STORED == 3\n"
-"return (MBK_COMPUTE)mbk_half_value(stored);\n#elif MBK_STORED == 4\n"
-"MBK_SHARED_MEMORY(shared);\nreturn ((const MBK_COMPUTE *)shared)[stored];\n"
-"#elif MBK_STORED == 7\nreturn (MBK_COMPUTE)mbk_bf16_value(stored);\n#elif MBK_STORED == 8\n"
-"return mbk_conjugate((MBK_COMPUTE)stored);\n#else\nreturn (MBK_COMPUTE)stored;\n#endif\n"
-"}\n\n\n\n"
+"return (MBK_COMPUTE)mbk_half_value(stored);\n#elif MBK_STORED == 4\nMBK_SHARED_MEMORY(shared);\n"
+"return ((const MBK_COMPUTE *)shared)[stored];\n#elif MBK_STORED == 7\n"
+"return (MBK_COMPUTE)mbk_bf16_value(stored);\n#elif MBK_STORED == 8\n"
+"return mbk_conjugate((MBK_COMPUTE)stored);\n#else\nreturn (MBK_COMPUTE)stored;\n#endif\n}\n\n\n\n"
 "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {\n"
 "#if MBK_STORED == 4\nMBK_SHARED_MEMORY(shared);\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
@@ -9348,15 +9238,15 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "typedef struct mbk_values_scale_arguments { const MBK_VALUE *by_column; const MBK_VECTOR *x; "
 "mbk_u64 cols; MBK_VECTOR *scaled; mbk_scalar alpha, beta; } mbk_values_scale_arguments;\n\n"
 "#if MBK_STORED == 6\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_PARAMETERS(mbk_values_scale_arguments, a, "
-"const MBK_VALUE *a_by_column, const MBK_VECTOR *a_x, mbk_u64 a_cols, MBK_VECTOR *a_scaled, ",
-"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_values_scale_arguments, a, "
-"a_by_column, a_x, a_cols, a_scaled, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
-"mbk_await();\nif (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n#pragma unroll 4\n"
+"MBK_KERNEL MBK_BOUNDS(256) mbk_values_scale(MBK_PARAMETERS(mbk_values_scale_arguments, a, const "
+"MBK_VALUE *a_by_column, const MBK_VECTOR *a_x, mbk_u64 a_cols, MBK_VECTOR *a_scaled, mbk_scalar ",
+"a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_values_scale_arguments, a, a_by_column, a_x, a_cols, "
+"a_scaled, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\nmbk_await();\n"
+"if (MBK_VANISHES(MBK_ALPHA)) {\nreturn;\n}\n#pragma unroll 4\n"
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\n"
-"a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n"
-"}\n}\n#endif\n",
+"a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n}\n"
+"}\n#endif\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
@@ -9367,8 +9257,8 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "#endif\n#include \"jit/device.cuh\"\n\n#define MBK_CHUNK 1024\n"
 "#define MBK_EXTRACT_END 0xffffffffu\n#define MBK_ALL 0xffffffffu\n\n\n\n"
 "struct mbk_extract_csr {\nconst MBK_ROW_PTR *row_ptr;\nconst mbk_i32 *col_ind;\n"
-"mbk_u64 rows, cols;\n};\n\n\n\n\nstruct mbk_extract_shape {\nmbk_u32 high, wide, group;\n"
-"};\n\ntemplate <int ROWS> struct mbk_extract_walk {\nMBK_ROW_PTR at[ROWS], end[ROWS];\n"
+"mbk_u64 rows, cols;\n};\n\n\n\n\nstruct mbk_extract_shape {\nmbk_u32 high, wide, group;\n};\n\n"
+"template <int ROWS> struct mbk_extract_walk {\nMBK_ROW_PTR at[ROWS], end[ROWS];\n"
 "mbk_u32 next[ROWS];\n};\n\n"
 "MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
 "return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n}\n\n\n\n"
@@ -9378,8 +9268,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "#pragma unroll\nfor (int j = 0; j < ROWS; j++) {\n"
 "const mbk_u32 r = mbk_lane() % shape.group + 32 * j;\n"
 "const mbk_u64 row = block_row * shape.high + r;\nwalk.at[j] = walk.end[j] = 0;\n"
-"if (r < shape.high && row < csr.rows) {\n"
-"walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
+"if (r < shape.high && row < csr.rows) {\nwalk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
 "walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;\n}\n"
 "walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);\n}\nreturn walk;\n"
 "}\n\n\n\ntemplate <int ROWS>\n"
@@ -9387,14 +9276,12 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_u32 least = walk.next[0];\nif (ROWS > 1 && walk.next[ROWS - 1] < least) {\n",
 "least = walk.next[ROWS - 1];\n}\nfor (mbk_u32 d = group / 2; d > 0; d >>= 1) {\n"
 "const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, least, (int)d, 32);\n"
-"least = other < least ? other : least;\n}\nreturn least;\n}\n\n\n\n\n"
-"struct mbk_extract_tally {\nmbk_u64 blocks;\nmbk_u64 inside;\nmbk_u64 entries;\n"
-"bool descends;\n};\n\n\n"
+"least = other < least ? other : least;\n}\nreturn least;\n}\n\n\n\n\nstruct mbk_extract_tally {\n"
+"mbk_u64 blocks;\nmbk_u64 inside;\nmbk_u64 entries;\nbool descends;\n};\n\n\n"
 "MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
 "mbk_u32 &next, mbk_u32 limit, mbk_extract_tally &tally) {\nwhile (next < limit) {\n"
-"const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);\n"
-"tally.entries += behind != next;\ntally.descends |= behind < next;\nnext = behind;\n}\n}\n\n\n"
-"template <int ROWS>\n"
+"const mbk_u32 behind = mbk_extract_next(col_ind, ++at, end);\ntally.entries += behind != next;\n"
+"tally.descends |= behind < next;\nnext = behind;\n}\n}\n\n\ntemplate <int ROWS>\n"
 "MBK_DEVICE mbk_u32 mbk_extract_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
 "mbk_u64 block_row, mbk_extract_tally &tally) {\n"
 "mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
@@ -9412,28 +9299,26 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "return own;\n}\n\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
 "return spans * w + rest * w / high;\n}\n\n"
-"typedef struct mbk_extract_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, group, windows; mbk_u64 spans; "
-"mbk_u32 rest, count; mbk_u32 *counts; mbk_u64 *sums, *answer; } mbk_extract_count_arguments; "
-"typedef struct mbk_extract_sums_arguments { mbk_u64 *sums; mbk_u64 chunks; } "
-"mbk_extract_sums_arguments; typedef struct mbk_extract_offsets_arguments { const mbk_u32 "
-"*counts; const mbk_u64 *sums; mbk_u64 block_rows; mbk_u32 large; void *block_ptr; } "
-"mbk_extract_offsets_arguments; typedef struct mbk_extract_fill_arguments { const MBK_ROW_PTR "
-"*row_ptr; const mbk_i32 *col_ind; const MBK_VALUE *values; mbk_u64 rows, cols, block_rows; "
-"mbk_u32 high, wide, group; const void *block_ptr; mbk_u32 large; mbk_i32 *block_col; mbk_u32 "
-"*masks; MBK_VALUE *blocks; } mbk_extract_fill_arguments;\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(256, 4)\n"
+"typedef struct mbk_extract_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, group, windows; mbk_u64 spans; mbk_u32 rest, "
+"count; mbk_u32 *counts; mbk_u64 *sums, *answer; } mbk_extract_count_arguments; typedef struct "
+"mbk_extract_sums_arguments { mbk_u64 *sums; mbk_u64 chunks; } mbk_extract_sums_arguments; "
+"typedef struct mbk_extract_offsets_arguments { const mbk_u32 *counts; const mbk_u64 *sums; "
+"mbk_u64 block_rows; mbk_u32 large; void *block_ptr; } mbk_extract_offsets_arguments; typedef "
+"struct mbk_extract_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
+"MBK_VALUE *values; mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, group; const void "
+"*block_ptr; mbk_u32 large; mbk_i32 *block_col; mbk_u32 *masks; MBK_VALUE *blocks; } "
+"mbk_extract_fill_arguments;\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(256, 4)\n"
 "mbk_extract_count(MBK_GRID_CONSTANT mbk_extract_count_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
 "const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
 "const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
-"const mbk_u64 items = (mbk_u64)a.windows * a.count;\n"
-"const mbk_u32 side_by_side = 32 / a.group;\nconst bool speaks = mbk_lane() % a.group == 0;\n"
-"mbk_extract_tally tally = {0, 0, 0, false};\n"
+"const mbk_u64 items = (mbk_u64)a.windows * a.count;\nconst mbk_u32 side_by_side = 32 / a.group;\n"
+"const bool speaks = mbk_lane() % a.group == 0;\nmbk_extract_tally tally = {0, 0, 0, false};\n"
 "for (mbk_u64 first = warp * side_by_side; first < items;\n"
 "first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
-"const mbk_u64 item = first + mbk_lane() / a.group;\n"
-"const mbk_u32 w = (mbk_u32)item / a.count;\nconst mbk_u64 block_row =\n",
+"const mbk_u64 item = first + mbk_lane() / a.group;\nconst mbk_u32 w = (mbk_u32)item / a.count;\n"
+"const mbk_u64 block_row =\n",
 "mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;\n"
 "const bool there = item < items && block_row < a.block_rows;\n"
 "const mbk_u64 place = there ? block_row : a.block_rows;\n"
@@ -9450,8 +9335,7 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_atomic_add(a.answer + 1, inside);\nmbk_atomic_add(a.answer + 2, entries);\n"
 "if (descends != 0) {\nmbk_atomic_add(a.answer + 3, (mbk_u64)1);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_extract_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
-"mbk_u64 *all) {\nmbk_u64 sum = own, before = 0, total = 0;\n"
-"for (int d = 1; d < 32; d <<= 1) {\n"
+"mbk_u64 *all) {\nmbk_u64 sum = own, before = 0, total = 0;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n}\nmbk_block_sync();\nif (mbk_lane() == 31) {\n"
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
@@ -9459,8 +9343,8 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
-"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\n"
-"const mbk_u64 i = from + mbk_thread();\nmbk_u64 all;\nconst mbk_u64 before =\n"
+"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\nconst mbk_u64 i = from + mbk_thread();\n"
+"mbk_u64 all;\nconst mbk_u64 before =\n"
 "mbk_extract_before(i < a.chunks ? a.sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
 "if (i < a.chunks) {\na.sums[i] = base + before;\n}\nbase += all;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256)\n"
@@ -9470,13 +9354,11 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_u64 all, sum = 0;\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
 "own[i] = first + i < a.block_rows ? a.counts[first + i] : 0;\nsum += own[i];\n}\n"
 "mbk_u64 before = a.sums[mbk_block()] + mbk_extract_before(sum, (mbk_u64 *)shared, 8, &all);\n"
-"#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
-"if (first + i <= a.block_rows && a.large != 0) {\n"
-"((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n"
-"} else if (first + i <= a.block_rows) {\n"
+"#pragma unroll\nfor (int i = 0; i < 4; i++) {\nif (first + i <= a.block_rows && a.large != 0) {\n"
+"((mbk_i64 *)a.block_ptr)[first + i] = (mbk_i64)before;\n} else if (first + i <= a.block_rows) {\n"
 "((mbk_i32 *)a.block_ptr)[first + i] = (mbk_i32)before;\n}\nbefore += own[i];\n}\n}\n\n\n\n"
-"struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n"
-"};\n\n\n\nMBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
+"struct mbk_extract_target {\nmbk_i32 *block_col;\nmbk_u32 *masks;\nMBK_VALUE *blocks;\n};\n\n\n\n"
+"MBK_DEVICE void mbk_extract_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
 "mbk_u32 shift = bit % 32;\nfor (mask += bit / 32; bits != 0; mask++) {\n"
 "if ((mbk_u32)(bits << shift) != 0) {\nmbk_atomic_or(mask, (mbk_u32)(bits << shift));\n}\n"
 "bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
@@ -9489,10 +9371,10 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "next = mbk_extract_next(csr.col_ind, ++at, end);\nwhile (next == column) {\n"
 "sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
 "next = mbk_extract_next(csr.col_ind, ++at, end);\n}\nbits |= (mbk_u64)1 << (column - first);\n"
-"if (to.blocks != 0) {\nto.blocks[block * entries + r * shape.wide + column - first] = sum;\n"
-"}\n}\nif (to.masks != 0) {\n"
-"mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n"
-"}\n\ntemplate <int ROWS>\n"
+"if (to.blocks != 0) {\nto.blocks[block * entries + r * shape.wide + column - first] = sum;\n}\n"
+"}\nif (to.masks != 0) {\n"
+"mbk_extract_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n}\n}\n\n"
+"template <int ROWS>\n"
 "MBK_DEVICE void mbk_extract_fill_row(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
 "const MBK_VALUE *values, const mbk_extract_target &to,\nmbk_u64 block_row, mbk_u64 block) {\n"
 "mbk_extract_walk<ROWS> walk = mbk_extract_start<ROWS>(csr, shape, block_row);\n"
@@ -9522,13 +9404,11 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
 "#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
 "#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#ifndef MBK_HIGH\n#error \"define MBK_HIGH: rows of a block\"\n#endif\n"
-"#ifndef MBK_WIDE\n#error \"define MBK_WIDE: columns of a block\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n\n"
+"#endif\n#ifndef MBK_HIGH\n#error \"define MBK_HIGH: rows of a block\"\n#endif\n#ifndef MBK_WIDE\n"
+"#error \"define MBK_WIDE: columns of a block\"\n#endif\n#include \"jit/device.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
-"}\n\n"
-"typedef struct mbk_full_blocks_places_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
+"}\n\ntypedef struct mbk_full_blocks_places_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
 "*col_ind; mbk_u64 block_rows; MBK_ROW_PTR *block_ptr; mbk_i32 *block_col; } "
 "mbk_full_blocks_places_arguments; typedef struct mbk_full_blocks_values_arguments { const "
 "MBK_ROW_PTR *row_ptr; const MBK_VALUE *values; mbk_u64 rows; MBK_VALUE *blocks; } "
@@ -9555,8 +9435,7 @@ NULL};
 
 static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "\n\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR: the type of vectors\"\n#endif\n"
-"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of values\"\n#endif\n"
-"#ifndef MBK_PLACE\n"
+"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of values\"\n#endif\n#ifndef MBK_PLACE\n"
 "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_reorder_gather_arguments { const mbk_i32 *order; const MBK_VECTOR *from; "
@@ -9587,17 +9466,17 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
 "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
 "#define MBK_ALL_LANES 0xffffffffu\n\n"
-"typedef struct mbk_transpose_count_arguments { const mbk_i32 *keys; mbk_u32 base; mbk_u64 "
-"nnz; mbk_u32 shift, mask; mbk_u64 chunk; MBK_PLACE *counts; } mbk_transpose_count_arguments; "
-"typedef struct mbk_transpose_scan_arguments { MBK_PLACE *counts; mbk_u64 blocks; MBK_PLACE "
-"*totals; } mbk_transpose_scan_arguments; typedef struct mbk_transpose_rows_arguments { const "
-"MBK_ROW_PTR *row_ptr; mbk_u64 rows, nnz; mbk_u32 base; mbk_i32 *row_of; } "
-"mbk_transpose_rows_arguments; typedef struct mbk_transpose_move_arguments { const mbk_i32 "
-"*keys; mbk_u32 base; mbk_u64 nnz; mbk_u32 shift, mask; mbk_u64 chunk; const MBK_PLACE "
-"*counts, *totals; const mbk_i32 *rows; const MBK_PLACE *places; mbk_i32 *keys_to, *rows_to; "
-"MBK_PLACE *places_to; } mbk_transpose_move_arguments; typedef struct "
-"mbk_transpose_starts_arguments { const mbk_i32 *keys; mbk_u64 nnz, cols; MBK_PLACE *starts; } "
-"mbk_transpose_starts_arguments;\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
+"typedef struct mbk_transpose_count_arguments { const mbk_i32 *keys; mbk_u32 base; mbk_u64 nnz; "
+"mbk_u32 shift, mask; mbk_u64 chunk; MBK_PLACE *counts; } mbk_transpose_count_arguments; typedef "
+"struct mbk_transpose_scan_arguments { MBK_PLACE *counts; mbk_u64 blocks; MBK_PLACE *totals; } "
+"mbk_transpose_scan_arguments; typedef struct mbk_transpose_rows_arguments { const MBK_ROW_PTR "
+"*row_ptr; mbk_u64 rows, nnz; mbk_u32 base; mbk_i32 *row_of; } mbk_transpose_rows_arguments; "
+"typedef struct mbk_transpose_move_arguments { const mbk_i32 *keys; mbk_u32 base; mbk_u64 nnz; "
+"mbk_u32 shift, mask; mbk_u64 chunk; const MBK_PLACE *counts, *totals; const mbk_i32 *rows; const "
+"MBK_PLACE *places; mbk_i32 *keys_to, *rows_to; MBK_PLACE *places_to; } "
+"mbk_transpose_move_arguments; typedef struct mbk_transpose_starts_arguments { const mbk_i32 "
+"*keys; mbk_u64 nnz, cols; MBK_PLACE *starts; } mbk_transpose_starts_arguments;\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_count(MBK_GRID_CONSTANT mbk_transpose_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
 "const mbk_u64 first = mbk_block() * a.chunk;\n",
@@ -9608,12 +9487,11 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "const mbk_u64 k = tile + i * MBK_TRANSPOSE_THREADS;\n"
 "key[i] = k < end ? (mbk_u32)mbk_load(a.keys + k) - a.base : 0;\n}\n#pragma unroll\n"
-"for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-"if (tile + i * MBK_TRANSPOSE_THREADS < end) {\n"
+"for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nif (tile + i * MBK_TRANSPOSE_THREADS < end) {\n"
 "mbk_atomic_add(found + (key[i] >> a.shift & a.mask), 1u);\n}\n}\n}\nmbk_block_sync();\n"
 "if (mbk_thread() <= a.mask) {\n"
-"a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
-"}\n}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n"
+"a.counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n}\n"
+"}\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n"
 "T sum = value;\nfor (int d = 1; d < 32; d <<= 1) {\n"
 "const T before = mbk_shuffle_up(MBK_ALL_LANES, sum, d, 32);\n"
 "sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n}\nif (mbk_lane() == 31) {\n"
@@ -9678,9 +9556,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_u32 mask, int in, mbk_u32 *found,\nmbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
 "const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
 "for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {\nfound[d] = 0;\n}\n"
-"mbk_warp_sync(MBK_ALL_LANES);\n#pragma unroll\n"
-"for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nconst bool valid = i * 32 < in;\n"
-"const mbk_u32 digit = key[i] >> shift & mask;\n"
+"mbk_warp_sync(MBK_ALL_LANES);\n#pragma unroll\nfor (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+"const bool valid = i * 32 < in;\nconst mbk_u32 digit = key[i] >> shift & mask;\n"
 "mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid);\n#pragma unroll\n"
 "for (int bit = 0; bit < 8; bit++) {\nconst bool set = (digit >> bit & 1u) != 0;\n"
 "const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\npeers &= set ? those : ~those;\n}\n"
@@ -9697,8 +9574,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "MBK_SHARED_MEMORY(shared);\n\nMBK_PLACE *const delta = (MBK_PLACE *)shared;\n"
 "MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
 "mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n\n"
-"mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\n"
-"mbk_u32 *const found = stage;\nmbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n",
+"mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE);\nmbk_u32 *const found = stage;\n"
+"mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n",
 "const mbk_u64 first = mbk_block() * a.chunk;\n"
 "const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
 "const bool counts_digit = mbk_thread() <= a.mask;\nMBK_PLACE start =\n"
@@ -9711,9 +9588,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
 "for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
 "key[i] = i * 32 < in ? (mbk_u32)mbk_load(a.keys + tile + from + i * 32) - a.base : 0;\n}\n"
-"mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);\nmbk_block_sync();\n"
-"mbk_u32 total = 0;\n#pragma unroll 4\n"
-"for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
+"mbk_transpose_rank(key, a.shift, a.mask, in, own, rank);\nmbk_block_sync();\nmbk_u32 total = 0;\n"
+"#pragma unroll 4\nfor (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
 "total += found[w * MBK_DIGITS + mbk_thread()];\n}\n"
 "mbk_u32 next = mbk_transpose_before(total, (mbk_u32 *)sums);\nif (counts_digit) {\n"
 "delta[mbk_thread()] = start - (MBK_PLACE)next;\nstart += (MBK_PLACE)total;\n#pragma unroll 4\n"
@@ -9726,13 +9602,12 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "if (rank[i] < MBK_TRANSPOSE_TILE) {\nstage[rank[i]] = key[i];\n}\n}\nmbk_block_sync();\n"
 "#pragma unroll 4\nfor (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {\n"
 "const mbk_u32 digit = stage[at] >> a.shift & a.mask;\n"
-"a.keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];\ndigits[at] = (mbk_u8)digit;\n"
-"}\nmbk_i32 row[MBK_TRANSPOSE_ITEMS];\nmbk_transpose_load(a.rows + tile + from, in, row);\n"
+"a.keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];\ndigits[at] = (mbk_u8)digit;\n}\n"
+"mbk_i32 row[MBK_TRANSPOSE_ITEMS];\nmbk_transpose_load(a.rows + tile + from, in, row);\n"
 "mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, a.rows_to);\n"
 "if (a.places_to != nullptr) {\nMBK_PLACE place[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
-"for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-"place[i] = (MBK_PLACE)(tile + from + i * 32);\n}\nif (a.places != nullptr) {\n"
-"mbk_transpose_load(a.places + tile + from, in, place);\n}\n"
+"for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\nplace[i] = (MBK_PLACE)(tile + from + i * 32);\n"
+"}\nif (a.places != nullptr) {\nmbk_transpose_load(a.places + tile + from, in, place);\n}\n"
 "mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, a.places_to);\n}\n"
 "mbk_block_sync();\n}\n}\n\n\n\nstruct mbk_transpose_column {\nconst mbk_i32 *keys;\n"
 "mbk_u64 diagonal;\n\nMBK_MEMBER bool operator()(mbk_u64 column) const {\n"
@@ -9754,30 +9629,30 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (mbk_u32 k = mbk_thread(); k < count; k += MBK_TRANSPOSE_THREADS) {\n"
 "stage[k] = (mbk_u32)mbk_load(a.keys + begin + k);\n}\nmbk_block_sync();\n"
 "for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {\n"
-"mbk_u32 low = 0, high = count;\nwhile (low < high) {\n"
-"const mbk_u32 middle = (low + high) / 2;\nif (stage[middle] < c) {\nlow = middle + 1;\n"
-"} else {\nhigh = middle;\n}\n}\na.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
+"mbk_u32 low = 0, high = count;\nwhile (low < high) {\nconst mbk_u32 middle = (low + high) / 2;\n"
+"if (stage[middle] < c) {\nlow = middle + 1;\n} else {\nhigh = middle;\n}\n}\n"
+"a.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_check_cu[] = {
 "\n\n#include \"spmv/stages/value_forms.cuh\"\n\n"
-"typedef struct mbk_forms_check_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide, "
-"asked; mbk_u32 *against; } mbk_forms_check_arguments; typedef struct "
-"mbk_forms_shorten_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide, half; void "
-"*shorter; } mbk_forms_shorten_arguments;\n\n\n\n\n"
+"typedef struct mbk_forms_check_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide, asked; "
+"mbk_u32 *against; } mbk_forms_check_arguments; typedef struct mbk_forms_shorten_arguments { "
+"const void *values; mbk_u64 nnz; mbk_u32 wide, half; void *shorter; } "
+"mbk_forms_shorten_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(MBK_GRID_CONSTANT mbk_forms_check_arguments a) {\n"
 "mbk_u32 found = 0;\nfor (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "k < a.nnz && (found & a.asked) != a.asked; k += (mbk_u64)mbk_grid() * 256) {\n"
 "found |= mbk_forms_against(a.values, k, a.wide);\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
-"found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
-"if (mbk_lane() == 0 && found != 0) {\nmbk_atomic_or(a.against, found);\n}\n}\n\n\n"
+"found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\nif (mbk_lane() == 0 && found != 0) {\n"
+"mbk_atomic_or(a.against, found);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(MBK_GRID_CONSTANT mbk_forms_shorten_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
 ": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n"
-"((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n"
-"}\n}\n}\n",
+"((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n}\n"
+"}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
@@ -9810,22 +9685,22 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"spmv/stages/value_forms.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"spmv/stages/value_forms.cuh\"\n\n"
 "typedef struct mbk_forms_collect_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; "
 "mbk_u64 *keys; mbk_u32 *distinct, *against; } mbk_forms_collect_arguments; typedef struct "
-"mbk_forms_changes_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows, "
-"nnz; mbk_u32 wide; mbk_u64 *changes; } mbk_forms_changes_arguments; typedef struct "
-"mbk_forms_number_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; const mbk_u64 "
-"*keys; const mbk_u8 *number; mbk_u8 *shorter; } mbk_forms_number_arguments; typedef struct "
-"mbk_forms_rows_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows; "
-"mbk_u32 wide; void *by_row; } mbk_forms_rows_arguments; typedef struct "
-"mbk_forms_columns_arguments { const mbk_i32 *col_ind; const void *values; mbk_u64 nnz; "
-"mbk_u32 wide; void *by_column; } mbk_forms_columns_arguments; typedef struct "
-"mbk_forms_differ_arguments { const mbk_i32 *col_ind; const void *values; mbk_u64 nnz; mbk_u32 "
-"wide; const void *by_column; mbk_u32 *against; } mbk_forms_differ_arguments;\n\n\n\n"
+"mbk_forms_changes_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows, nnz; "
+"mbk_u32 wide; mbk_u64 *changes; } mbk_forms_changes_arguments; typedef struct "
+"mbk_forms_number_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; const mbk_u64 *keys; "
+"const mbk_u8 *number; mbk_u8 *shorter; } mbk_forms_number_arguments; typedef struct "
+"mbk_forms_rows_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows; mbk_u32 "
+"wide; void *by_row; } mbk_forms_rows_arguments; typedef struct mbk_forms_columns_arguments { "
+"const mbk_i32 *col_ind; const void *values; mbk_u64 nnz; mbk_u32 wide; void *by_column; } "
+"mbk_forms_columns_arguments; typedef struct mbk_forms_differ_arguments { const mbk_i32 *col_ind; "
+"const void *values; mbk_u64 nnz; mbk_u32 wide; const void *by_column; mbk_u32 *against; } "
+"mbk_forms_differ_arguments;\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_collect(MBK_GRID_CONSTANT mbk_forms_collect_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
@@ -9835,8 +9710,8 @@ static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
 "mbk_u32 at = mbk_forms_slot(key);\n"
 "for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
 "at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
-"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\n"
-"last = key;\n}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
+"many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\nlast = key;\n"
+"}\n}\nif (many) {\nmbk_atomic_or(a.against, MBK_FORM_TABLE);\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_changes(MBK_GRID_CONSTANT mbk_forms_changes_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
 "const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\nmbk_u64 all = 0, between = 0;\n"
@@ -9865,8 +9740,7 @@ static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(MBK_GRID_CONSTANT mbk_forms_rows_arguments a) {\n"
 "for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < a.rows;\n"
 "row += (mbk_u64)mbk_grid() * 256) {\nconst MBK_ROW_PTR start = mbk_load(a.row_ptr + row);\n"
-"const bool holds = start < mbk_load(a.row_ptr + row + 1);\n"
-"mbk_forms_put(a.by_row, row, a.wide,\n"
+"const bool holds = start < mbk_load(a.row_ptr + row + 1);\nmbk_forms_put(a.by_row, row, a.wide,\n"
 "holds ? mbk_forms_bits(a.values, (mbk_u64)(start - MBK_BASE), a.wide) : 0);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(MBK_GRID_CONSTANT mbk_forms_columns_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
@@ -9883,19 +9757,19 @@ static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_sample_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"spmv/stages/value_forms.cuh\"\n\n"
-"typedef struct mbk_forms_sample_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
-"*col_ind; const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 "
-"*distinct, *against; } mbk_forms_sample_arguments;\n\n\n\n\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+"#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"#include \"spmv/stages/value_forms.cuh\"\n\n"
+"typedef struct mbk_forms_sample_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
+"const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 *distinct, *against; "
+"} mbk_forms_sample_arguments;\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_sample(MBK_GRID_CONSTANT mbk_forms_sample_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const columns = (mbk_u64 *)shared;\n"
 "mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
 "mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
-"columns[i] = 0;\n}\nif (mbk_thread() == 0) {\n*found = *count = 0;\n}\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\ncolumns[i] = 0;\n"
+"}\nif (mbk_thread() == 0) {\n*found = *count = 0;\n}\nmbk_block_sync();\n"
 "const mbk_u64 most = a.nnz < MBK_FORMS_WINDOW ? a.nnz : MBK_FORMS_WINDOW;\n"
 "const mbk_u64 first = (a.nnz - most) / mbk_grid() * mbk_block();\nmbk_u32 mine = 0;\n"
 "for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
@@ -10166,8 +10040,7 @@ static char *mbi_key_create(merbit_context *context, const char *main_file,
   *size = 0;
   key = (char *)mbi_allocate(context, room);
   for (i = 0; i < count && key != NULL; i++) {
-    *size +=
-        (size_t)snprintf(key + *size, room - *size, "%zu:%s\n", strlen(fields[i]), fields[i]);
+    *size += (size_t)snprintf(key + *size, room - *size, "%zu:%s\n", strlen(fields[i]), fields[i]);
   }
   return key;
 }
@@ -10260,8 +10133,7 @@ static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program
 
 static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
     const char *main_file, int ptx, void **image, size_t *size) {
-  const merbit_status status =
-      mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
+  const merbit_status status = mbi_nvrtc_copy_image(context, program, main_file, ptx, image, size);
   if (status != MERBIT_OK) {
     mbi_release(context, *image);
     *image = NULL;
@@ -10353,8 +10225,7 @@ static merbit_status mbi_unit_find(mbi_unit *unit) {
   if (wish->parts > 1) {
     mbi_target_take_part(&unit->target, (int)(unit->part - wish->program->parts));
   }
-  unit->key =
-      mbi_key_create(context, wish->file, wish->preamble, &unit->target, &unit->key_size);
+  unit->key = mbi_key_create(context, wish->file, wish->preamble, &unit->target, &unit->key_size);
   if (unit->key == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", wish->file);
   }
@@ -10538,12 +10409,10 @@ static merbit_status mbi_profile_chase(const mbi_profiler *p, uint64_t bytes, in
   arguments.steps = (mbk_u32)steps;
   arguments.seed = (mbk_u32)seed;
   arguments.end = p->memory + p->bytes;
-  return mbi_device_launch(p->context, p->chase, "mbk_profile_chase", 1, 1, 0, NULL,
-      &arguments);
+  return mbi_device_launch(p->context, p->chase, "mbk_profile_chase", 1, 1, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_profile_launches(const mbi_profiler *p, int products,
-    double *seconds) {
+static merbit_status mbi_profile_launches(const mbi_profiler *p, int products, double *seconds) {
   const double start = mbi_seconds();
   int i;
   for (i = 0; i < 2 * products; i++) {
@@ -10600,8 +10469,7 @@ static merbit_status mbi_profile_gathers(const mbi_profiler *p, int f64, double 
   return MERBIT_OK;
 }
 
-static merbit_status mbi_profile_figure(const mbi_profiler *p, int i, int round,
-    double *figure) {
+static merbit_status mbi_profile_figure(const mbi_profiler *p, int i, int round, double *figure) {
   const double *const bytes = p->context->device.estimate.gather_bytes;
   switch (i) {
   case MBI_PROFILE_COPY:
@@ -10642,8 +10510,7 @@ static merbit_status mbi_profile_prepare(mbi_profiler *p) {
   MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f32", &p->gather_f32));
   MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f64", &p->gather_f64));
   MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_chase", &p->chase));
-  p->bytes =
-      (uint64_t)context->device.estimate.gather_bytes[MERBIT_PROFILE_SIZES - 1] / 256 * 256;
+  p->bytes = (uint64_t)context->device.estimate.gather_bytes[MERBIT_PROFILE_SIZES - 1] / 256 * 256;
   MBI_TRY(mbi_device_allocate(context, p->bytes + 256, "measuring the GPU", &p->memory));
   return mbi_device_zero(context, p->memory, (size_t)p->bytes + 256, NULL);
 }
@@ -10786,8 +10653,7 @@ static void mbi_log_to_stderr(void *user, const char *line) {
   (void)fprintf(stderr, "merbit: %s\n", line);
 }
 
-static merbit_status mbi_context_set_up(merbit_context *context,
-    const merbit_context_desc *desc) {
+static merbit_status mbi_context_set_up(merbit_context *context, const merbit_context_desc *desc) {
   context->threads = desc->threads > 0 ? desc->threads : mbi_processors();
   context->log = desc->log;
   context->log_user = desc->log_user;
@@ -10828,8 +10694,7 @@ MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
   if (context != NULL) {
     *context = NULL;
   }
-  if (context == NULL ||
-      (desc->allocator.allocate == NULL) != (desc->allocator.release == NULL)) {
+  if (context == NULL || (desc->allocator.allocate == NULL) != (desc->allocator.release == NULL)) {
     return mbi_error_set(error, MERBIT_INVALID_ARGUMENT,
         context == NULL ? "the out pointer `context` is NULL"
         : "context_desc.allocator has one function of two");
@@ -10926,8 +10791,7 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
     }
     made->pointer = mbi_device_pointer(address);
   } else if ((made->pointer = mbi_allocate(context, bytes)) == NULL) {
-    status =
-        mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", bytes);
+    status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", bytes);
   }
   if (status != MERBIT_OK) {
     mbi_release(context, made);
@@ -11137,8 +11001,8 @@ typedef struct mbi_strip {
 #endif
 
 static const char *const mbi_type_names[] = {
-    "MERBIT_TYPE_DEFAULT", "MERBIT_F64", "MERBIT_F32", "MERBIT_F16", "MERBIT_BF16",
-    "MERBIT_C64", "MERBIT_C128", };
+    "MERBIT_TYPE_DEFAULT", "MERBIT_F64", "MERBIT_F32", "MERBIT_F16", "MERBIT_BF16", "MERBIT_C64",
+    "MERBIT_C128", };
 
 static int mbi_type_known(merbit_type type) {
   return (int)type >= 0 && (size_t)type < sizeof mbi_type_names / sizeof mbi_type_names[0];
@@ -11264,8 +11128,7 @@ static merbit_type mbi_view_type(const merbit_view *view) {
 }
 
 static int64_t mbi_view_values(const merbit_view *view) {
-  return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
-      : view->nnz;
+  return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols : view->nnz;
 }
 
 static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
@@ -11372,8 +11235,7 @@ static merbit_status mbi_array_download(merbit_context *context, const void *sou
   }
   MBI_TRY(mbi_allocate_array(context, count, size, "a host copy of a device array", &copy));
   if (count > 0) {
-    status =
-        mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
+    status = mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
   }
   if (status != MERBIT_OK) {
     mbi_release(context, copy);
@@ -11426,10 +11288,8 @@ static const char *mbi_symmetry_name(merbit_symmetry symmetry) {
   return names[symmetry];
 }
 
-static merbit_status mbi_triangle_check_header(merbit_context *context,
-    const merbit_view *view) {
-  if ((int)view->symmetry < MERBIT_SYMMETRY_NONE ||
-      view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
+static merbit_status mbi_triangle_check_header(merbit_context *context, const merbit_view *view) {
+  if ((int)view->symmetry < MERBIT_SYMMETRY_NONE || view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "view.symmetry is %d; use MERBIT_SYMMETRY_NONE or another merbit_symmetry",
         (int)view->symmetry);
@@ -11444,8 +11304,8 @@ static merbit_status mbi_triangle_check_header(merbit_context *context,
   }
   if (view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.rows is %" PRId64 " and view.cols %" PRId64
-        "; only square matrices have a symmetry", view->rows, view->cols);
+        "view.rows is %" PRId64 " and view.cols %" PRId64 "; only square matrices have a symmetry",
+        view->rows, view->cols);
   }
   if (view->symmetry == MERBIT_SYMMETRY_SKEW && view->values == NULL && view->nnz > 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -11581,8 +11441,7 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
   }
   if (view->offset_type != MERBIT_INDEX_32 && view->offset_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "view.offset_type is %d; use MERBIT_INDEX_32 or MERBIT_INDEX_64",
-        (int)view->offset_type);
+        "view.offset_type is %d; use MERBIT_INDEX_32 or MERBIT_INDEX_64", (int)view->offset_type);
   }
   if (view->index_type != MERBIT_INDEX_32 && view->index_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -11594,8 +11453,7 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
         "MERBIT_MEMORY_DEVICE", (int)view->memory);
   }
   if (view->base != 0 && view->base != 1) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.base is %d; use 0 or 1",
-        view->base);
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.base is %d; use 0 or 1", view->base);
   }
   return view->format == MERBIT_BSR
       ? mbi_block_check(context, "view", view->block_rows, view->block_cols, view->block_order)
@@ -11764,8 +11622,7 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
     int of_rows, int of_blocks) {
   const void *array = of_rows ? view->row_ind : view->col_ind;
   int64_t width = of_rows ? view->rows : view->cols;
-  int64_t bad =
-      mbi_scan_array(context, array, view->index_type, view->nnz, view->base, width, 0);
+  int64_t bad = mbi_scan_array(context, array, view->index_type, view->nnz, view->base, width, 0);
   const char *const block = of_blocks ? "block " : "";
   char place[40] = "";
   if (bad == view->nnz) {
@@ -11923,8 +11780,7 @@ static void mbi_build_copy_task(void *argument, int task) {
   }
   if (build->values != NULL) {
     memcpy((char *)build->values + (size_t)first * size,
-        (const char *)build->from->values + (size_t)first * size,
-        (size_t)(last - first) * size);
+        (const char *)build->from->values + (size_t)first * size, (size_t)(last - first) * size);
   }
 }
 
@@ -12340,8 +12196,7 @@ static merbit_status mbi_build_allocate(mbi_build *build) {
       "the row offsets of a matrix", &memory));
   build->row_ptr = (int64_t *)memory;
   build->to.row_ptr = memory;
-  MBI_TRY(
-      mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory));
+  MBI_TRY(mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory));
   build->col_ind = (int32_t *)memory;
   if (build->from->values != NULL) {
     MBI_TRY(mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
@@ -12663,8 +12518,7 @@ static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
   }
 }
 
-static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count,
-    uint32_t most) {
+static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *scratch, int64_t count, uint32_t most) {
   int64_t starts[256], i;
   int shift, byte;
   if (count <= MBI_SHORT_ROW) {
@@ -13314,8 +13168,7 @@ static void mbi_expansion_count_task(void *argument, int task) {
   const mbi_expansion *h = (const mbi_expansion *)argument;
   const merbit_view *half = h->half;
   const merbit_index_type type = h->to.offset_type;
-  char *cursors =
-      (char *)h->cursors + (size_t)task * (size_t)h->to.rows * mbi_index_bytes(type);
+  char *cursors = (char *)h->cursors + (size_t)task * (size_t)h->to.rows * mbi_index_bytes(type);
   int64_t i = mbi_share(half->nnz, h->tasks, task);
   const int64_t last = mbi_share(half->nnz, h->tasks, task + 1);
   int64_t row = i < last ? mbi_entry_first_row(half, i) : 0;
@@ -13385,8 +13238,7 @@ static merbit_status mbi_expansion_group(mbi_expansion *h) {
   if (h->tasks > affordable) {
     h->tasks = affordable > 1 ? (int)affordable : 1;
   }
-  MBI_TRY(mbi_allocate_array(context, rows,
-      (size_t)h->tasks * mbi_index_bytes(h->to.offset_type),
+  MBI_TRY(mbi_allocate_array(context, rows, (size_t)h->tasks * mbi_index_bytes(h->to.offset_type),
       "the cursors of a triangle's expansion", &h->cursors));
   mbi_parallel(context, h->tasks, mbi_expansion_count_task, h);
   mbi_expansion_place(h);
@@ -13499,8 +13351,7 @@ static merbit_status mbi_expansion_run(mbi_expansion *h) {
   MBI_TRY(mbi_expansion_group(h));
   MBI_TRY(mbi_expansion_sort(h));
   if (h->values != NULL) {
-    mbi_expansion_values(h->context, h->signs, h->half->values, h->places, h->place_type,
-        &h->to);
+    mbi_expansion_values(h->context, h->signs, h->half->values, h->places, h->place_type, &h->to);
   }
   return MERBIT_OK;
 }
@@ -13802,8 +13653,7 @@ static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
 static merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
   merbit_view *to = &bsr->view;
   const size_t value_bytes =
-      valued ? (size_t)to->block_rows * (size_t)to->block_cols * mbi_type_size(to->value_type)
-      : 0;
+      valued ? (size_t)to->block_rows * (size_t)to->block_cols * mbi_type_size(to->value_type) : 0;
   const size_t each = value_bytes + (size_t)bsr->mask_words * 8 + sizeof(int32_t);
   const int64_t offsets = mbi_block_count(to->rows, to->block_rows) + 1;
   const size_t offset_bytes = mbi_index_bytes(to->offset_type);
@@ -13871,8 +13721,7 @@ static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
 static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
     int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
-  const int64_t value =
-      csr->values != NULL || !full ? (int64_t)mbi_type_size(csr->value_type) : 0;
+  const int64_t value = csr->values != NULL || !full ? (int64_t)mbi_type_size(csr->value_type) : 0;
   const int64_t mask = masks == MBI_MASKS_READ && !full ? (size + 63) / 64 * 8 : 0;
   const int64_t offset = blocks > INT32_MAX ? 8 : 4;
   return blocks * (size * value + mask + 4) +
@@ -14048,8 +13897,8 @@ static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *
   return MERBIT_OK;
 }
 
-MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
-    const merbit_view *view, const merbit_bsr_desc *desc, merbit_block_info *info) {
+MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context, const merbit_view *view,
+    const merbit_bsr_desc *desc, merbit_block_info *info) {
   merbit_bsr_desc shape;
   merbit_view host, csr;
   merbit_matrix *made;
@@ -14143,8 +13992,7 @@ static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_v
     const void *desc, merbit_matrix **matrix) {
   mbi_bsr bsr;
   merbit_status status;
-  MBI_TRY(
-      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr));
+  MBI_TRY(mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr));
   status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
   if (status != MERBIT_OK) {
     mbi_bsr_release(context, &bsr);
@@ -14158,14 +14006,14 @@ MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const mer
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
-    const merbit_view *view, merbit_matrix **matrix) {
+MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
+    merbit_matrix **matrix) {
   const int flags = MBI_BUILD_TRANSPOSE;
   return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
-MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
-    const merbit_view *view, const merbit_bsr_desc *desc, merbit_matrix **matrix) {
+MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context, const merbit_view *view,
+    const merbit_bsr_desc *desc, merbit_matrix **matrix) {
   merbit_bsr_desc defaults;
   memset(&defaults, 0, sizeof defaults);
   return mbi_matrix_checked(context, view, mbi_matrix_make_bsr, desc != NULL ? desc : &defaults,
@@ -14310,11 +14158,10 @@ static const uint64_t mbi_five_steps[MBI_FIVE_STEP] = {
     UINT64_C(1), UINT64_C(5), UINT64_C(25), UINT64_C(125), UINT64_C(625), UINT64_C(3125),
     UINT64_C(15625), UINT64_C(78125), UINT64_C(390625), UINT64_C(1953125), UINT64_C(9765625),
     UINT64_C(48828125), UINT64_C(244140625), UINT64_C(1220703125), UINT64_C(6103515625),
-    UINT64_C(30517578125), UINT64_C(152587890625), UINT64_C(762939453125),
-    UINT64_C(3814697265625), UINT64_C(19073486328125), UINT64_C(95367431640625),
-    UINT64_C(476837158203125), UINT64_C(2384185791015625), UINT64_C(11920928955078125),
-    UINT64_C(59604644775390625), UINT64_C(298023223876953125), UINT64_C(1490116119384765625),
-    UINT64_C(7450580596923828125), };
+    UINT64_C(30517578125), UINT64_C(152587890625), UINT64_C(762939453125), UINT64_C(3814697265625),
+    UINT64_C(19073486328125), UINT64_C(95367431640625), UINT64_C(476837158203125),
+    UINT64_C(2384185791015625), UINT64_C(11920928955078125), UINT64_C(59604644775390625),
+    UINT64_C(298023223876953125), UINT64_C(1490116119384765625), UINT64_C(7450580596923828125), };
 
 static void mbi_five_power(int64_t q, uint64_t five[2]) {
   const int64_t place = q - MBI_FIVE_BASE;
@@ -14600,14 +14447,12 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
 typedef struct mbk_csr_blocks_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
+  mbi_devptr row_ptr, col_ind;
   mbk_u64 rows, count, step;
   mbi_devptr against;
 } mbk_csr_blocks_arguments;
 typedef struct mbk_csr_check_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
+  mbi_devptr row_ptr, col_ind;
   mbk_i64 rows, cols, nnz;
   mbi_devptr bad;
 } mbk_csr_check_arguments;
@@ -14637,31 +14482,25 @@ typedef struct mbk_columns_bins_arguments {
   mbi_devptr bins;
 } mbk_columns_bins_arguments;
 typedef struct mbk_csr_hash_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
+  mbi_devptr row_ptr, col_ind;
   mbk_u64 rows, nnz;
   mbi_devptr hash;
 } mbk_csr_hash_arguments;
 typedef struct mbk_sample_columns_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
+  mbi_devptr row_ptr, col_ind;
   mbk_u64 rows, nnz;
   mbk_u32 shift;
   mbi_devptr sectors, narrow;
 } mbk_sample_columns_arguments;
 typedef struct mbk_epilogue {
   MBK_POINTER(const MBK_VECTOR) vectors[6];
-  mbi_devptr scalars;
-  mbi_devptr sums;
-  mbi_devptr skip;
-  mbi_devptr parts;
-  mbi_devptr ticket;
-  mbi_devptr after;
+  mbi_devptr scalars, sums;
+  mbi_devptr skip, parts;
+  mbi_devptr ticket, after;
 } mbk_epilogue;
 
 typedef struct mbk_epilogue_rows_arguments {
-  mbi_devptr product;
-  mbi_devptr y;
+  mbi_devptr product, y;
   mbk_u64 rows;
   mbk_i32 aligned;
   mbk_epilogue call;
@@ -14682,14 +14521,11 @@ typedef struct mbk_nonempty_offsets_arguments {
 typedef struct mbk_nonempty_compact_arguments {
   mbi_devptr row_ptr;
   mbk_u64 rows;
-  mbi_devptr offsets;
-  mbi_devptr row_id;
-  mbi_devptr row_start;
-  mbi_devptr empty_id;
+  mbi_devptr offsets, row_id;
+  mbi_devptr row_start, empty_id;
 } mbk_nonempty_compact_arguments;
 typedef struct mbk_values_scale_arguments {
-  mbi_devptr by_column;
-  mbi_devptr x;
+  mbi_devptr by_column, x;
   mbk_u64 cols;
   mbi_devptr scaled;
   mbk_scalar alpha, beta;
@@ -14718,9 +14554,8 @@ typedef struct mbi_device_csr {
 } mbi_device_csr;
 
 typedef enum mbi_csr_file {
-  MBI_CSR_VALUES, MBI_CSR_SAMPLE, MBI_CSR_NONEMPTY, MBI_CSR_BLOCKS, MBI_CSR_CHECK,
-  MBI_CSR_COLUMNS, MBI_CSR_HASH, MBI_CSR_VALUE_CHECK, MBI_CSR_VALUE_GROUPS, MBI_CSR_FILES
-} mbi_csr_file;
+  MBI_CSR_VALUES, MBI_CSR_SAMPLE, MBI_CSR_NONEMPTY, MBI_CSR_BLOCKS, MBI_CSR_CHECK, MBI_CSR_COLUMNS,
+  MBI_CSR_HASH, MBI_CSR_VALUE_CHECK, MBI_CSR_VALUE_GROUPS, MBI_CSR_FILES } mbi_csr_file;
 
 typedef struct mbi_csr_types {
   merbit_index_type offset_type;
@@ -14890,8 +14725,7 @@ static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
   } else if (*e->at < ' ' || *e->at > '~') {
     (void)snprintf(token, sizeof token, "character %d", (int)(unsigned char)*e->at);
   } else {
-    (void)snprintf(token, sizeof token, "\"%.*s\"", (int)(e->length < 32 ? e->length : 32),
-        e->at);
+    (void)snprintf(token, sizeof token, "\"%.*s\"", (int)(e->length < 32 ? e->length : 32), e->at);
   }
   return mbi_fail(e->context, MERBIT_INVALID_ARGUMENT, "%s: %s at position %zu %s", e->what,
       token, (size_t)(e->at - e->source) + 1, why);
@@ -14953,8 +14787,7 @@ static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const c
     return mbi_fail(e->context, MERBIT_TOO_LARGE,
         "%s is too long once it is written out for a kernel: by position %zu it has "
         "more than %d characters, of which a number takes %d; use fewer numbers",
-        e->what, (size_t)(e->at - e->source) + 1, MBI_EXPRESSION_SIZE - 1,
-        MBI_EXPRESSION_NUMBER);
+        e->what, (size_t)(e->at - e->source) + 1, MBI_EXPRESSION_SIZE - 1, MBI_EXPRESSION_NUMBER);
   }
   memmove(e->text + at + length, e->text + at, e->written - at + 1);
   memcpy(e->text + at, text, length);
@@ -14980,8 +14813,7 @@ static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wan
     return MERBIT_OK;
   }
   (void)snprintf(head, sizeof head, "mbk_number_of<%s>(", e->number);
-  return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head,
-      ")");
+  return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head, ")");
 }
 
 /* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
@@ -15323,13 +15155,12 @@ static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
       "the read callback returned %" PRId64 " after %" PRId64 " bytes", got, in->taken);
 }
 
-static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
-    size_t size) {
+static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data, size_t size) {
   static const struct {
     const char *magic, *name, *remedy;
   } packers[] = {
-      {"\x1f\x8b", "gzip", "gunzip"}, {"BZh", "bzip2", "bunzip2"}, {"\xfd" "7zXZ",
-       "xz", "unxz"}, {"\x28\xb5\x2f\xfd", "zstd", "unzstd"}, {"PK\x03\x04", "zip", "unzip"}, };
+      {"\x1f\x8b", "gzip", "gunzip"}, {"BZh", "bzip2", "bunzip2"}, {"\xfd" "7zXZ", "xz", "unxz"},
+      {"\x28\xb5\x2f\xfd", "zstd", "unzstd"}, {"PK\x03\x04", "zip", "unzip"}, };
   size_t i;
   for (i = 0; i < sizeof packers / sizeof packers[0]; i++) {
     const size_t length = strlen(packers[i].magic);
@@ -15440,8 +15271,8 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
     if (in->next == in->end && used > 0) {
       MBI_TRY(mbi_mm_long_line(in));
     } else if (in->in_comment) {
-      in->next = used > 0
-          ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1 : in->end;
+      in->next = used > 0 ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1
+          : in->end;
       in->line++;
       in->in_comment = 0;
     }
@@ -15545,8 +15376,8 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
   }
   if (header->field == MBI_MM_COMPLEX && mbi_type_plain(in->desc->value_type)) {
     return mbi_mm_fail(in, MERBIT_NOT_SUPPORTED, 1,
-        "the field is complex, but read_desc.value_type is %s; use "
-        "MERBIT_C64 or MERBIT_C128", mbi_type_names[in->desc->value_type]);
+        "the field is complex, but read_desc.value_type is %s; use " "MERBIT_C64 or MERBIT_C128",
+        mbi_type_names[in->desc->value_type]);
   }
   return MERBIT_OK;
 }
@@ -15771,8 +15602,7 @@ static const char *mbi_mm_line_end(const char *p) {
   return *p == '\n' ? p + 1 : NULL;
 }
 
-static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
-    mbi_mm_entry *entry) {
+static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   const char *q = mbi_mm_whole(mbi_mm_skip_blanks(p), &entry->row);
   if (q == NULL || !mbi_mm_is_blank(*q)) {
     return NULL;
@@ -15804,8 +15634,7 @@ static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_
   return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
 }
 
-static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
-    mbi_mm_entry *entry) {
+static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
 }
 
@@ -15959,8 +15788,7 @@ static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   const int symmetry = r->header.symmetry;
   mbi_mm_put(r, entry->row, entry->col, entry->value, entry->imaginary);
   if (r->each == 2 && entry->row != entry->col) {
-    mbi_mm_put(r, entry->col, entry->row,
-        symmetry == MBI_MM_SKEW ? -entry->value : entry->value,
+    mbi_mm_put(r, entry->col, entry->row, symmetry == MBI_MM_SKEW ? -entry->value : entry->value,
         symmetry >= MBI_MM_SKEW ? -entry->imaginary : entry->imaginary);
   }
 }
@@ -16130,8 +15958,7 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "read_desc.max_rows is %" PRId64 "; use 0 for the default", r->in.desc->max_rows);
   }
-  if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) &&
-      !mbi_type_complex(r->type)) {
+  if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) && !mbi_type_complex(r->type)) {
     char name[MBI_TYPE_NAME];
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "read_desc.value_type is %s; use MERBIT_F64, MERBIT_F32, MERBIT_C64 or " "MERBIT_C128",
@@ -16172,8 +15999,7 @@ MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, cons
 }
 
 MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
-    merbit_read_callback read, void *user, const merbit_read_desc *desc,
-    merbit_matrix **matrix) {
+    merbit_read_callback read, void *user, const merbit_read_desc *desc, merbit_matrix **matrix) {
   mbi_mm_reader reader;
   MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL));
   reader.in.read = read;
@@ -16268,8 +16094,7 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
-static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
-    int64_t i) {
+static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row, int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
   const merbit_type type = mbi_view_type(view);
   const int single = mbi_mm_single(type), parts = mbi_type_complex(type) ? 2 : 1;
@@ -16458,8 +16283,8 @@ typedef struct mbi_sorted {
 } mbi_sorted;
 
 typedef enum mbi_placed {
-  MBI_PLACED_NOTHING, MBI_PLACED_ONE_NODE, MBI_PLACED_MOVED, MBI_PLACED_COPIED,
-  MBI_PLACED_TOUCHED } mbi_placed;
+  MBI_PLACED_NOTHING, MBI_PLACED_ONE_NODE, MBI_PLACED_MOVED, MBI_PLACED_COPIED, MBI_PLACED_TOUCHED
+} mbi_placed;
 
 typedef struct mbi_blocks {
   int64_t *chunk_index, *chunk_row;
@@ -16534,8 +16359,7 @@ MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
 typedef struct mbk_extract_count_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
+  mbi_devptr row_ptr, col_ind;
   mbk_u64 rows, cols, block_rows;
   mbk_u32 high, wide, group, windows;
   mbk_u64 spans;
@@ -16550,50 +16374,38 @@ typedef struct mbk_extract_sums_arguments {
 } mbk_extract_sums_arguments;
 
 typedef struct mbk_extract_offsets_arguments {
-  mbi_devptr counts;
-  mbi_devptr sums;
+  mbi_devptr counts, sums;
   mbk_u64 block_rows;
   mbk_u32 large;
   mbi_devptr block_ptr;
 } mbk_extract_offsets_arguments;
 
 typedef struct mbk_extract_fill_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
+  mbi_devptr row_ptr, col_ind, values;
   mbk_u64 rows, cols, block_rows;
   mbk_u32 high, wide, group;
   mbi_devptr block_ptr;
   mbk_u32 large;
-  mbi_devptr block_col;
-  mbi_devptr masks;
-  mbi_devptr blocks;
+  mbi_devptr block_col, masks, blocks;
 } mbk_extract_fill_arguments;
 typedef struct mbk_full_blocks_places_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
+  mbi_devptr row_ptr, col_ind;
   mbk_u64 block_rows;
-  mbi_devptr block_ptr;
-  mbi_devptr block_col;
+  mbi_devptr block_ptr, block_col;
 } mbk_full_blocks_places_arguments;
 
 typedef struct mbk_full_blocks_values_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr values;
+  mbi_devptr row_ptr, values;
   mbk_u64 rows;
   mbi_devptr blocks;
 } mbk_full_blocks_values_arguments;
 typedef struct mbk_reorder_gather_arguments {
-  mbi_devptr order;
-  mbi_devptr from;
-  mbi_devptr to;
+  mbi_devptr order, from, to;
   mbk_u64 count;
 } mbk_reorder_gather_arguments;
 
 typedef struct mbk_reorder_values_arguments {
-  mbi_devptr places;
-  mbi_devptr from;
-  mbi_devptr to;
+  mbi_devptr places, from, to;
   mbk_u64 count;
 } mbk_reorder_values_arguments;
 typedef struct mbk_transpose_count_arguments {
@@ -16624,11 +16436,8 @@ typedef struct mbk_transpose_move_arguments {
   mbk_u64 nnz;
   mbk_u32 shift, mask;
   mbk_u64 chunk;
-  mbi_devptr counts, totals;
-  mbi_devptr rows;
-  mbi_devptr places;
-  mbi_devptr keys_to, rows_to;
-  mbi_devptr places_to;
+  mbi_devptr counts, totals, rows, places;
+  mbi_devptr keys_to, rows_to, places_to;
 } mbk_transpose_move_arguments;
 
 typedef struct mbk_transpose_starts_arguments {
@@ -16658,8 +16467,7 @@ typedef struct mbk_forms_collect_arguments {
 } mbk_forms_collect_arguments;
 
 typedef struct mbk_forms_changes_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr values;
+  mbi_devptr row_ptr, values;
   mbk_u64 rows, nnz;
   mbk_u32 wide;
   mbi_devptr changes;
@@ -16669,39 +16477,31 @@ typedef struct mbk_forms_number_arguments {
   mbi_devptr values;
   mbk_u64 nnz;
   mbk_u32 wide;
-  mbi_devptr keys;
-  mbi_devptr number;
-  mbi_devptr shorter;
+  mbi_devptr keys, number, shorter;
 } mbk_forms_number_arguments;
 
 typedef struct mbk_forms_rows_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr values;
+  mbi_devptr row_ptr, values;
   mbk_u64 rows;
   mbk_u32 wide;
   mbi_devptr by_row;
 } mbk_forms_rows_arguments;
 
 typedef struct mbk_forms_columns_arguments {
-  mbi_devptr col_ind;
-  mbi_devptr values;
+  mbi_devptr col_ind, values;
   mbk_u64 nnz;
   mbk_u32 wide;
   mbi_devptr by_column;
 } mbk_forms_columns_arguments;
 
 typedef struct mbk_forms_differ_arguments {
-  mbi_devptr col_ind;
-  mbi_devptr values;
+  mbi_devptr col_ind, values;
   mbk_u64 nnz;
   mbk_u32 wide;
-  mbi_devptr by_column;
-  mbi_devptr against;
+  mbi_devptr by_column, against;
 } mbk_forms_differ_arguments;
 typedef struct mbk_forms_sample_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
+  mbi_devptr row_ptr, col_ind, values;
   mbk_u64 rows, nnz;
   mbk_u32 wide;
   mbi_devptr keys;
@@ -16819,8 +16619,8 @@ typedef struct mbi_stage {
   merbit_status (*map_values)(merbit_plan *plan, mbi_new_values *fresh);
 } mbi_stage;
 enum {
-  MBI_STAGE_SYMMETRIC, MBI_STAGE_TRANSPOSE, MBI_STAGE_FORMAT, MBI_STAGE_REORDER,
-  MBI_STAGE_STORE, MBI_STAGES };
+  MBI_STAGE_SYMMETRIC, MBI_STAGE_TRANSPOSE, MBI_STAGE_FORMAT, MBI_STAGE_REORDER, MBI_STAGE_STORE,
+  MBI_STAGES };
 
 #endif
 
@@ -16918,8 +16718,7 @@ static merbit_status mbi_plan_allocate(merbit_plan *plan, uint64_t bytes,
 
 static merbit_status mbi_plan_allocate_parts(merbit_plan *plan, const char *what,
     int count, mbi_devptr *const *parts, const uint64_t *bytes) {
-  return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts,
-      bytes);
+  return mbi_arena_allocate_parts(plan->context, mbi_plan_arena(plan), what, count, parts, bytes);
 }
 
 static void mbi_plan_release(merbit_plan *plan, mbi_devptr address) {
@@ -16978,9 +16777,9 @@ static unsigned mbi_value_shared(const merbit_plan *plan) {
 }
 
 static const char *mbi_value_name(const merbit_plan *plan) {
-  static const char *const names[] = {"general values", "values all equal",
-      "values exact in f32", "values exact in f16", "values from a table, by bytes",
-      "values equal in each row", "values equal in each column"};
+  static const char *const names[] = {"general values", "values all equal", "values exact in f32",
+      "values exact in f16", "values from a table, by bytes", "values equal in each row",
+      "values equal in each column"};
   return plan->csr.values == NULL ? "values all one"
       : plan->sorted.shares != NULL && plan->sorted.values == NULL ? names[MBI_VALUES_EQUAL]
       : names[plan->device.form];
@@ -17106,8 +16905,7 @@ static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
         "a matrix of %s values with vectors of %s is not supported: vectors and sums have one "
         "type: MERBIT_F32 for values of MERBIT_F16 and MERBIT_BF16, MERBIT_F32 or MERBIT_F64 "
-        "for MERBIT_F32, else that of the values",
-        mbi_type_names[type], mbi_type_names[vector]);
+        "for MERBIT_F32, else that of the values", mbi_type_names[type], mbi_type_names[vector]);
   }
   return MERBIT_OK;
 }
@@ -17129,8 +16927,7 @@ static merbit_status mbi_types_check_method(merbit_context *context, merbit_type
 static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
     merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
-  return (uintptr_t)address % size == 0 ? MERBIT_OK : mbi_fail(
-      context, MERBIT_INVALID_ARGUMENT,
+  return (uintptr_t)address % size == 0 ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
       "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
       what, address, size);
 }
@@ -17147,8 +16944,8 @@ static const char *mbi_semiring_name(merbit_semiring semiring) {
 }
 
 static int mbi_plan_build_flags(const merbit_plan *plan) {
-  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan)
-      ? MBI_BUILD_KEEP : 0;
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_accumulator(plan) ? MBI_BUILD_KEEP
+      : 0;
 }
 
 static const char *mbi_semiring_label(const merbit_plan *plan) {
@@ -17161,8 +16958,8 @@ static merbit_status mbi_semiring_check(merbit_context *context, const merbit_vi
   const merbit_semiring semiring = desc->semiring;
   if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.semiring is %d; use MERBIT_SEMIRING_PLUS_TIMES or another "
-        "merbit_semiring", (int)semiring);
+        "plan_desc.semiring is %d; use MERBIT_SEMIRING_PLUS_TIMES or another " "merbit_semiring",
+        (int)semiring);
   }
   if ((semiring == MERBIT_SEMIRING_CUSTOM) != (desc->operators != NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -17231,8 +17028,7 @@ static merbit_status mbi_semiring_take(merbit_plan *plan) {
   o->given.add = o->given.multiply = NULL;
   MBI_TRY(mbi_semiring_check_zero(plan));
   if (given->add != NULL) {
-    MBI_TRY(
-        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add));
+    MBI_TRY(mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add));
   }
   if (given->multiply != NULL) {
     MBI_TRY(mbi_expression_check(context, "operators.multiply", given->multiply, products,
@@ -17506,8 +17302,7 @@ static int mbi_epilogue_same(const char *a, const char *b) {
   }
 }
 
-static merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given,
-    merbit_type type) {
+static merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, merbit_type type) {
   size_t i;
   for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
     if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
@@ -17804,8 +17599,7 @@ static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
   return sum;
 }
 
-static float mbi_row_sum_equal_f32(const int32_t *col, float one,
-    const float *x, int64_t count) {
+static float mbi_row_sum_equal_f32(const int32_t *col, float one, const float *x, int64_t count) {
   float sum = 0;
 #ifdef __GNUC__
   mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
@@ -18328,8 +18122,7 @@ static C_ mbi_or_and_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a
   (void)call; \
   return mbi_max_##SUFFIX_(a, b); \
 } \
-static C_ mbi_or_and_multiply_##SUFFIX_( \
-    const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
+static C_ mbi_or_and_multiply_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
   (void)call; \
   return (C_)(a != 0 && x != 0); \
 } \
@@ -18337,8 +18130,7 @@ static C_ mbi_custom_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a
   const merbit_operators *o = &call->plan->operators->given; \
   return o->add_##SUFFIX_(o->user, a, b); \
 } \
-static C_ mbi_custom_multiply_##SUFFIX_( \
-    const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
+static C_ mbi_custom_multiply_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ x) { \
   const merbit_operators *o = &call->plan->operators->given; \
   return o->multiply_##SUFFIX_(o->user, a, x); \
 } \
@@ -18578,8 +18370,7 @@ static void mbi_semiring_multiply(const merbit_plan *plan, void *scratch,
 
 static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const void *alpha,
     const void *x, const void *beta, void *y) {
-  mbi_semiring_multiply(plan, scratch, (const mbi_scalar *)alpha, x, (const mbi_scalar *)beta,
-      y);
+  mbi_semiring_multiply(plan, scratch, (const mbi_scalar *)alpha, x, (const mbi_scalar *)beta, y);
 }
 
 static const mbi_cpu_method mbi_semiring_method = {
@@ -18627,8 +18418,7 @@ static int mbi_sorted_bucket(int64_t length) {
   return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
 }
 
-static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
-    int64_t *counts) {
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last, int64_t *counts) {
   int64_t start = mbi_row_start(csr, row);
   memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
   for (; row < last; row++) {
@@ -18827,8 +18617,8 @@ static merbit_status mbi_sorted_create(merbit_plan *plan) {
   mbi_sorted_build build;
   void *memory;
   int task, differ = plan->desc.changing_values && plan->values != NULL;
-  MBI_TRY(mbi_allocate_array(context, plan->tasks,
-      sizeof *sorted->shares + sizeof *build.differ, "the parts of sorted rows", &memory));
+  MBI_TRY(mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
+      "the parts of sorted rows", &memory));
   sorted->shares = (mbi_sorted_share *)memory;
   build.differ = (int *)(void *)(sorted->shares + plan->tasks);
   build.plan = plan;
@@ -19178,8 +18968,7 @@ static int64_t mbi_sorted_stream_bytes(const merbit_plan *plan) {
 
 static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
-  const double entry =
-      (sample->equal ? 0.25 : 0.36) + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0);
+  const double entry = (sample->equal ? 0.25 : 0.36) + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0);
   return mbi_cpu_seconds(plan, entry, 0.7);
 }
 
@@ -19258,8 +19047,7 @@ static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
   return MERBIT_OK;
 }
 
-static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
-    mbi_page_mover move) {
+static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa, mbi_page_mover move) {
   const mbi_sorted *sorted = &plan->sorted;
   if (numa->nodes < 2) {
     plan->placed = MBI_PLACED_ONE_NODE;
@@ -19303,8 +19091,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   case MBI_PLACED_MOVED:
     return snprintf(text, size, "; NUMA: parts moved to %d nodes%s", plan->placed_nodes, bound);
   case MBI_PLACED_COPIED:
-    return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes,
-        bound);
+    return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes, bound);
   case MBI_PLACED_TOUCHED:
     return snprintf(text, size, "; NUMA: parts written first on %d nodes%s", plan->placed_nodes,
         bound);
@@ -19434,8 +19221,7 @@ MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
 /* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
 #define MBI_EACH_11(SUFFIX_, C_) \
-static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, \
-    const C_ *x, C_ *sums) { \
+static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, const C_ *x, C_ *sums) { \
   int r, c; \
   for (r = 0; r < rows; r++, v += cols) { \
     C_ part[4] = {0, 0, 0, 0}; \
@@ -19639,8 +19425,7 @@ static void mbi_block_add_##SUFFIX_(const void *argument, void *sums, const void
   } \
 } \
 static void mbi_block_chunks_##SUFFIX_(const merbit_plan *plan, void *scratch, \
-    const mbi_block_call_##SUFFIX_ *call, \
-    const int64_t *chunk_index, const int64_t *chunk_row) { \
+    const mbi_block_call_##SUFFIX_ *call, const int64_t *chunk_index, const int64_t *chunk_row) { \
   const merbit_view *bsr = &plan->bsr.view; \
   const mbi_path_loops loops = {(size_t)bsr->block_rows * sizeof(C_), mbi_block_sum_##SUFFIX_, \
       mbi_block_take_##SUFFIX_, mbi_block_add_##SUFFIX_, mbi_block_commit_##SUFFIX_}; \
@@ -19764,8 +19549,7 @@ static int mbi_block_plan_describe(const merbit_plan *plan, int64_t bytes, char 
 static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sample) {
   const int lengthy = plan->csr.nnz / MBI_MERGE_LONG >= plan->csr.rows;
   return sample->block > 1 && !sample->equal
-      ? mbi_cpu_seconds(plan, 0.26 + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0), 0.7)
-      : HUGE_VAL;
+      ? mbi_cpu_seconds(plan, 0.26 + (mbi_x_is_far(plan) && !lengthy ? 1.2 : 0), 0.7) : HUGE_VAL;
 }
 
 static const mbi_cpu_method mbi_blocks_method = {
@@ -20056,8 +19840,7 @@ static int mbi_format_blocks_fit(const merbit_plan *plan) {
 
 static int mbi_format_converts(const merbit_plan *plan) {
   return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
-      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 &&
-      !mbi_format_blocks_fit(plan));
+      (mbi_plan_has_blocks(plan) && plan->extracted.csr.rows == 0 && !mbi_format_blocks_fit(plan));
 }
 
 static merbit_status mbi_format_host_blocks(merbit_plan *plan, const merbit_view *host) {
@@ -20101,8 +19884,7 @@ static merbit_status mbi_format_blocks(merbit_plan *plan) {
 static merbit_status mbi_format_host_csr(merbit_plan *plan, const merbit_view *host) {
   MBI_TRY(mbi_plan_check_arrays(plan, host));
   if (!mbi_view_is_plain(&plan->view)) {
-    MBI_TRY(
-        mbi_matrix_from_view(plan->context, host, mbi_plan_build_flags(plan), &plan->matrix));
+    MBI_TRY(mbi_matrix_from_view(plan->context, host, mbi_plan_build_flags(plan), &plan->matrix));
     plan->csr = plan->matrix->view;
   }
   return MERBIT_OK;
@@ -20139,8 +19921,7 @@ static merbit_status mbi_format_convert(merbit_plan *plan, const merbit_view *st
     fresh->count = mbi_view_values(&plan->bsr.view);
     return MERBIT_OK;
   }
-  MBI_TRY(
-      mbi_matrix_from_view(plan->context, &host, mbi_plan_build_flags(plan), &fresh->matrix));
+  MBI_TRY(mbi_matrix_from_view(plan->context, &host, mbi_plan_build_flags(plan), &fresh->matrix));
   fresh->values = fresh->matrix->view.values;
   fresh->count = fresh->matrix->view.nnz;
   return MERBIT_OK;
@@ -20300,8 +20081,7 @@ static merbit_status mbi_array_upload(merbit_plan *plan, const void *source,
   MBI_TRY(mbi_plan_allocate(plan, bytes, what, target));
   *owns = 1;
   csr->bytes += bytes;
-  return bytes > 0 ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-      : MERBIT_OK;
+  return bytes > 0 ? mbi_device_upload(plan->context, *target, source, (size_t)bytes) : MERBIT_OK;
 }
 
 static merbit_status mbi_device_csr_upload(merbit_plan *plan, const merbit_view *view,
@@ -20388,8 +20168,7 @@ static void mbi_device_csr_destroy(merbit_plan *plan, mbi_device_csr *csr) {
 }
 
 static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
-  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
-      mbi_value_bytes_once(plan);
+  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) + mbi_value_bytes_once(plan);
 }
 
 static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -20469,8 +20248,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   csr->scratch = 0;
   if (nonempty->counts == 0) {
     nonempty->counts_bytes = mbi_nonempty_bytes((int64_t)rows);
-    MBI_TRY(
-        mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
+    MBI_TRY(mbi_plan_allocate(plan, nonempty->counts_bytes, "counts of rows", &nonempty->counts));
   }
   widths = nonempty->counts;
   total = widths + 4 * sizeof(uint32_t);
@@ -20619,8 +20397,7 @@ static merbit_status mbi_nonempty_columns(merbit_plan *plan, uint64_t capacity) 
   return MERBIT_OK;
 }
 
-static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count,
-    uint32_t *against) {
+static merbit_status mbi_nonempty_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
   merbit_context *context = plan->context;
   uint64_t step = plan->device.rows / count;
   mbi_devptr answer = plan->nonempty.counts;
@@ -20716,8 +20493,7 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
     arguments.row_id = row_id;
     arguments.row_start = row_start;
     arguments.empty_id = empty_id;
-    status =
-        mbi_device_launch(context, compact, "mbk_nonempty_compact", (int64_t)nonempty->blocks,
+    status = mbi_device_launch(context, compact, "mbk_nonempty_compact", (int64_t)nonempty->blocks,
         256, (unsigned)(8 * sizeof(uint32_t)), NULL, &arguments);
   }
   if (status != MERBIT_OK) {
@@ -20781,8 +20557,7 @@ typedef struct mbi_traffic {
 #define MBI_STREAM_SHARE 0.98
 
 static int mbi_choose_small(const merbit_plan *plan) {
-  return (double)mbi_device_csr_stream_bytes(plan) <=
-      MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+  return (double)mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
 static double mbi_choose_stream(const merbit_plan *plan) {
@@ -20827,8 +20602,7 @@ static double mbi_choose_gather(const merbit_plan *plan, double bytes) {
   while (bytes > size[i + 1]) {
     i++;
   }
-  return 1.0 /
-      (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
+  return 1.0 / (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
 static double mbi_choose_longer(double seconds, double walk) {
@@ -21107,8 +20881,7 @@ static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search *sear
     number_arguments.number = number;
     number_arguments.shorter = stored;
     MBI_TRY(mbi_values_launch(plan, MBI_CSR_VALUE_GROUPS, "mbk_forms_number",
-        mbi_values_blocks(csr->nnz),
-        MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments));
+        mbi_values_blocks(csr->nnz), MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), &number_arguments));
   } else if (form == MBI_VALUES_ROW) {
     rows_arguments.row_ptr = csr->row_ptr;
     rows_arguments.values = search->values;
@@ -21186,42 +20959,33 @@ static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
 typedef struct mbk_merbit_product_dual_arguments {
-  mbi_devptr tile_x, tile_y;
-  mbi_devptr lane_desc;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr tile_x, tile_y, lane_desc;
+  mbi_devptr col_ind, values;
+  mbi_devptr x, y;
   mbk_u64 path, tiles;
   mbi_devptr z;
   mbk_u64 rows;
 } mbk_merbit_product_dual_arguments;
 
 typedef struct mbk_merbit_product_arguments {
-  mbi_devptr tile_x, tile_y;
-  mbi_devptr lane_desc;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr tile_x, tile_y, lane_desc;
+  mbi_devptr col_ind, values;
+  mbi_devptr x, y;
   mbk_u64 path, tiles;
   mbi_devptr carry_first, carry_out;
   mbk_scalar alpha, beta;
 } mbk_merbit_product_arguments;
 
 typedef struct mbk_merbit_fixup_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr tile_y;
-  mbi_devptr carry_first, carry_out;
-  mbi_devptr y;
+  mbi_devptr row_ptr, tile_y;
+  mbi_devptr carry_first, carry_out, y;
   mbk_u64 tiles, blocks;
   mbk_scalar alpha, beta;
 } mbk_merbit_fixup_arguments;
 typedef struct mbk_merbit_build_arguments {
   mbi_devptr row_ptr;
   mbk_u64 rows, nnz, tiles;
-  mbi_devptr tile_x, tile_y;
-  mbi_devptr lane_desc;
+  mbi_devptr tile_x, tile_y, lane_desc;
 } mbk_merbit_build_arguments;
 
 typedef struct mbi_merbit {
@@ -21295,8 +21059,8 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
   m->tile_bytes = m->path < (uint64_t)1 << 31 ? 4 : 8;
   if (m->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
-        " tiles; raise plan_desc.sigma", plan->device.rows, plan->device.nnz, m->tiles);
+        "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+        plan->device.rows, plan->device.nnz, m->tiles);
   }
   return MERBIT_OK;
 }
@@ -21428,8 +21192,7 @@ static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries,
   fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch(plan->context, m->fixup, "mbk_merbit_fixup",
       (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
-      MBI_MERBIT_FIXUP_THREADS,
-      (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
+      MBI_MERBIT_FIXUP_THREADS, (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
       MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)), stream, &fixup_arguments);
 }
 
@@ -21485,37 +21248,28 @@ typedef struct mbk_scan_build_arguments {
 } mbk_scan_build_arguments;
 typedef struct mbk_scan_fixup_arguments {
   mbi_devptr tile_row, row_id, empty_id;
-  mbi_devptr firsts, tails;
-  mbi_devptr y;
+  mbi_devptr firsts, tails, y;
   mbk_u64 tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_fixup_arguments;
 typedef struct mbk_scan_product_arguments {
-  mbi_devptr row_ends, tile_row, row_id;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr table;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr row_ends, tile_row, row_id, col_ind;
+  mbi_devptr values, table;
+  mbi_devptr x, y;
   mbi_devptr firsts, tails;
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
 } mbk_scan_product_arguments;
 typedef struct mbk_scan_cut_arguments {
-  mbi_devptr row_start;
-  mbi_devptr tile_row;
+  mbi_devptr row_start, tile_row;
   mbk_u64 nnz, tiles, blocks;
   mbi_devptr block_start;
 } mbk_scan_cut_arguments;
 
 typedef struct mbk_scan_whole_arguments {
-  mbi_devptr row_ends, tile_row, row_id, empty_id;
-  mbi_devptr block_start;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr table;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr row_ends, tile_row, row_id, empty_id, block_start;
+  mbi_devptr col_ind, values;
+  mbi_devptr table, x, y;
   mbk_u64 nnz, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_scan_whole_arguments;
@@ -21562,8 +21316,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
       threads = mbi_scan_of(plan)->threads;
   const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
-  const int packs_fit =
-      plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+  const int packs_fit = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
       mbi_scan_of(plan)->pack >= mbi_scan_widest(mbi_plan_accumulator(plan)) &&
       !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
       plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
@@ -21580,8 +21333,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 static void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t pack = (uint64_t)s->pack;
-  const uint64_t lanes =
-      (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
+  const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
@@ -21730,8 +21482,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 
 static merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  MBI_TRY(
-      mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_build", &s->build));
+  MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_build", &s->build));
   return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_fixup", &s->fixup);
 }
 
@@ -21866,10 +21617,9 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   arguments.alpha = mbi_plan_scalar(plan, alpha);
   arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
-      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
-      MBI_SCAN_FIXUP_THREADS, (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))),
-      stream, &arguments, 0, how);
+      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks, MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+      (mbi_type_size(mbi_plan_accumulator(plan)) + sizeof(uint32_t))), stream, &arguments, 0, how);
 }
 
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
@@ -21972,28 +21722,22 @@ static const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_s
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
 typedef struct mbk_merge_cut_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr chunk_row;
+  mbi_devptr row_ptr, chunk_row;
   mbk_u64 rows, nnz, chunks;
 } mbk_merge_cut_arguments;
 
 typedef struct mbk_merge_product_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr x;
-  mbi_devptr y;
-  mbi_devptr chunk_row;
+  mbi_devptr row_ptr, col_ind;
+  mbi_devptr values, x;
+  mbi_devptr y, chunk_row;
   mbi_devptr firsts, tails;
   mbk_u64 rows, nnz, chunks;
   mbk_scalar alpha, beta;
 } mbk_merge_product_arguments;
 
 typedef struct mbk_merge_fixup_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr chunk_row;
-  mbi_devptr firsts, tails;
-  mbi_devptr y;
+  mbi_devptr row_ptr, chunk_row;
+  mbi_devptr firsts, tails, y;
   mbk_u64 chunks;
   mbk_scalar alpha, beta;
 } mbk_merge_fixup_arguments;
@@ -22020,8 +21764,7 @@ static mbi_merge_path *mbi_merge_path_of(const merbit_plan *plan) {
 
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const int single = mbi_plan_accumulator(plan) == MERBIT_F32,
-      words = p->steps * (single ? 1 : 2);
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
   const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int packs_fit = plan->context->device.compute_capability == 90 &&
       mbi_scan_aligned(plan) && plan->device.offset_type == MERBIT_INDEX_32 &&
@@ -22035,8 +21778,7 @@ static int mbi_merge_resident(const merbit_plan *plan) {
 
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const uint64_t places =
-      (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
+  const uint64_t places = (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
   return p->chunks > 32 * places && mbi_plan_accumulator(plan) == MERBIT_F32 ? 4
       : p->chunks > 8 * places                                            ? 2 : 1;
 }
@@ -22070,10 +21812,8 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
   p->resident = mbi_merge_resident(plan);
   p->chunks = plan->device.rows > 0 ? (path - 1) / mbi_merge_chunk(p) + 1 : 0;
   if (p->chunks > (uint64_t)INT32_MAX) {
-    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-        "%" PRIu64 " rows and nonzeros make %" PRIu64
-        " chunks; raise steps in plan_desc.tuning, or plan_desc.block_threads",
-        path, p->chunks);
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " rows and nonzeros make %" PRIu64
+        " chunks; raise steps in plan_desc.tuning, or plan_desc.block_threads", path, p->chunks);
   }
   p->rounds = rounds != 0 ? rounds : mbi_merge_rounds(plan);
   p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
@@ -22113,8 +21853,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut));
   MBI_TRY(mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product));
   MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, 1, "mbk_merge_sum", &p->sum));
-  return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_merge_fixup",
-      &p->fixup);
+  return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_merge_fixup", &p->fixup);
 }
 
 static void mbi_merge_path_destroy(merbit_plan *plan) {
@@ -22207,21 +21946,17 @@ static double mbi_merge_path_cost(const merbit_plan *plan) {
 }
 
 static const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
-    mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
-    mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost,
-    0, NULL, "steps rounds"};
+    mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes, mbi_merge_path_multiply,
+    mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost, 0, NULL, "steps rounds"};
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
 typedef struct mbk_rows_product_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr table;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr row_ptr, col_ind;
+  mbi_devptr values, table;
+  mbi_devptr x, y;
   mbk_u64 rows;
   mbk_scalar alpha, beta;
 } mbk_rows_product_arguments;
@@ -22400,35 +22135,24 @@ typedef struct mbk_sliced_order_arguments {
 } mbk_sliced_order_arguments;
 
 typedef struct mbk_sliced_width_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
+  mbi_devptr row_ptr, col_ind;
   mbi_devptr length, row_id;
   mbk_u64 slices;
-  mbi_devptr width;
-  mbi_devptr pages;
-  mbi_devptr column_width;
+  mbi_devptr width, pages, column_width;
 } mbk_sliced_width_arguments;
 
 typedef struct mbk_sliced_fill_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr slice_start, column_start;
-  mbi_devptr pages;
+  mbi_devptr row_ptr, col_ind, values;
+  mbi_devptr slice_start, column_start, pages;
   mbi_devptr length, row_id;
   mbk_u64 slices;
-  mbi_devptr columns;
-  mbi_devptr sliced_values;
+  mbi_devptr columns, sliced_values;
 } mbk_sliced_fill_arguments;
 typedef struct mbk_sliced_product_arguments {
-  mbi_devptr slice_start, column_start;
-  mbi_devptr pages;
-  mbi_devptr length, row_id;
-  mbi_devptr columns;
-  mbi_devptr values;
-  mbi_devptr table;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr slice_start, column_start, pages;
+  mbi_devptr length, row_id, columns;
+  mbi_devptr values, table;
+  mbi_devptr x, y;
   mbk_u64 rows;
   mbk_scalar alpha, beta;
 } mbk_sliced_product_arguments;
@@ -22680,8 +22404,7 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
   return snprintf(text, size,
       "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
       "column, %d threads", s->slices, s->sorted ? " sorted in windows of 1024" : "",
-      100.0 * (double)plan->device.nnz / slots,
-      2.0 * (double)s->column_slots / slots, s->threads);
+      100.0 * (double)plan->device.nnz / slots, 2.0 * (double)s->column_slots / slots, s->threads);
 }
 
 static int mbi_sliced_trusted(const merbit_plan *plan) {
@@ -22711,24 +22434,18 @@ static const mbi_cuda_method mbi_sliced_method = {
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
 typedef struct mbk_binned_multiply_arguments {
-  mbi_devptr items;
-  mbi_devptr strip_col;
-  mbi_devptr values;
-  mbi_devptr table;
-  mbi_devptr target;
-  mbi_devptr x;
+  mbi_devptr items, strip_col;
+  mbi_devptr values, table;
+  mbi_devptr target, x;
   mbk_u64 cols;
   mbi_devptr products;
   mbk_scalar alpha, beta;
 } mbk_binned_multiply_arguments;
 
 typedef struct mbk_binned_sum_arguments {
-  mbi_devptr part_start;
-  mbi_devptr products;
-  mbi_devptr places;
-  mbi_devptr by_row;
-  mbi_devptr row_ends, tile_row, row_id;
-  mbi_devptr y;
+  mbi_devptr part_start, products;
+  mbi_devptr places, by_row;
+  mbi_devptr row_ends, tile_row, row_id, y;
   mbi_devptr firsts, tails;
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
@@ -22755,15 +22472,11 @@ typedef struct mbk_binned_offsets_arguments {
 } mbk_binned_offsets_arguments;
 
 typedef struct mbk_binned_fill_arguments {
-  mbi_devptr col_ind;
-  mbi_devptr values;
+  mbi_devptr col_ind, values;
   mbk_u64 nnz;
   mbk_u32 strips;
-  mbi_devptr runs, part_start;
-  mbi_devptr strip_col;
-  mbi_devptr strip_values;
-  mbi_devptr target;
-  mbi_devptr places;
+  mbi_devptr runs, part_start, strip_col;
+  mbi_devptr strip_values, target, places;
   mbk_u32 again;
 } mbk_binned_fill_arguments;
 
@@ -22855,8 +22568,8 @@ static merbit_status mbi_binned_size(merbit_plan *plan) {
   }
   if (mbi_binned_multiply_shared(plan) > limit) {
     return mbi_fail(context, MERBIT_TOO_LARGE, "a strip of %" PRIu64 " columns takes %" PRIu64
-        " bytes of shared memory, of which there are %" PRIu64
-        "; lower strip in plan_desc.tuning", b->strip, mbi_binned_multiply_shared(plan), limit);
+        " bytes of shared memory, of which there are %" PRIu64 "; lower strip in plan_desc.tuning",
+        b->strip, mbi_binned_multiply_shared(plan), limit);
   }
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
@@ -22910,8 +22623,7 @@ static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups)
   }
   groups[b->parts] = (uint32_t)b->groups;
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
-      mbi_binned_sum_shared(plan, b->part_groups) > most ||
-      mbi_binned_fill_shared(plan) > most) {
+      mbi_binned_sum_shared(plan, b->part_groups) > most || mbi_binned_fill_shared(plan) > most) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " groups of products, %" PRIu64
         " of them in one part, are too many; lower tiles in plan_desc.tuning or use another "
         "plan_desc.method", b->groups, b->part_groups);
@@ -23144,12 +22856,9 @@ static const mbi_cuda_method mbi_binned_method = {
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
 typedef struct mbk_bsr_product_arguments {
-  mbi_devptr row_ends, slot_row, row_id;
-  mbi_devptr columns;
-  mbi_devptr values;
-  mbi_devptr masks;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr row_ends, slot_row, row_id, columns;
+  mbi_devptr values, masks;
+  mbi_devptr x, y;
   mbi_devptr firsts, tails;
   mbk_u64 rows, cols, tiles;
   mbk_scalar alpha, beta;
@@ -23157,8 +22866,7 @@ typedef struct mbk_bsr_product_arguments {
 
 typedef struct mbk_bsr_fixup_arguments {
   mbi_devptr slot_row, row_id, empty_id;
-  mbi_devptr firsts, tails;
-  mbi_devptr y;
+  mbi_devptr firsts, tails, y;
   mbk_u64 tiles, empty_rows, rows;
   mbk_scalar alpha, beta;
 } mbk_bsr_fixup_arguments;
@@ -23182,9 +22890,7 @@ typedef struct mbk_bsr_masks_arguments {
 } mbk_bsr_masks_arguments;
 
 typedef struct mbk_bsr_fill_arguments {
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr mask_words;
+  mbi_devptr col_ind, values, mask_words;
   mbk_u64 cols, blocks, tiles;
   mbi_devptr packs;
 } mbk_bsr_fill_arguments;
@@ -23252,8 +22958,7 @@ static int mbi_bsr_split(int rows, int cols, int size) {
 
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
-      : t->lane_cols % (16 / size) != 0                                            ? 2
-      : 16 / size;
+      : t->lane_cols % (16 / size) != 0                                            ? 2 : 16 / size;
 }
 
 static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
@@ -23294,8 +22999,7 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_BSR_BLOCKS);
   const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
   int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
-  while (groups > 1 &&
-      plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
+  while (groups > 1 && plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
     groups = mbi_ceiling(groups, 2);
   }
   t->slot_blocks = wish != 0 ? wish : groups * t->together;
@@ -23610,23 +23314,16 @@ static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
 typedef struct mbk_cb_product_arguments {
-  mbi_devptr task_block;
-  mbi_devptr task_target;
-  mbi_devptr words;
-  mbi_devptr first;
-  mbi_devptr data;
-  mbi_devptr one;
-  mbi_devptr x;
-  mbi_devptr y;
-  mbi_devptr carries;
+  mbi_devptr task_block, task_target;
+  mbi_devptr words, first;
+  mbi_devptr data, one;
+  mbi_devptr x, y, carries;
   mbk_u64 rows, cols, tasks;
   mbk_scalar alpha, beta;
 } mbk_cb_product_arguments;
 
 typedef struct mbk_cb_fixup_arguments {
-  mbi_devptr split_strip, split_part;
-  mbi_devptr carries;
-  mbi_devptr y;
+  mbi_devptr split_strip, split_part, carries, y;
   mbk_u64 rows;
   mbk_scalar alpha, beta;
 } mbk_cb_fixup_arguments;
@@ -23788,8 +23485,7 @@ static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   }
 }
 
-static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
-    mbi_cb_cursor *c) {
+static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated, mbi_cb_cursor *c) {
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
   memset(c, 0, sizeof *c);
   c->build = b;
@@ -24007,8 +23703,7 @@ static void mbi_cb_fill_strip(mbi_cb_build *b, uint64_t strip) {
     } else {
       steps = mbi_cb_fill_rows(&c, data);
     }
-    f->first[at.blocks] =
-        c.aggregated ? c.columns[0] : c.columns[0] / MBI_CB_SIDE * MBI_CB_SIDE;
+    f->first[at.blocks] = c.aggregated ? c.columns[0] : c.columns[0] / MBI_CB_SIDE * MBI_CB_SIDE;
     f->words[at.blocks++] = MBI_CB_WORD(c.to - c.from, c.form, steps, c.width, at.bytes);
     at.bytes += bytes;
   }
@@ -24198,8 +23893,8 @@ static merbit_status mbi_cb_build_format(merbit_context *context, mbi_cb_build *
 }
 
 static merbit_status mbi_cb_create_format(merbit_context *context,
-    const merbit_view *from, const void *values, size_t value_bytes,
-    const mbi_cb_options *options, mbi_cb_format *format) {
+    const merbit_view *from, const void *values, size_t value_bytes, const mbi_cb_options *options,
+    mbi_cb_format *format) {
   mbi_cb_build b;
   merbit_status status;
   memset(format, 0, sizeof *format);
@@ -24454,8 +24149,7 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
       (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
       (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
       &arguments, sizeof arguments));
-  return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
-      : MERBIT_OK;
+  return cb->splits > 0 ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream) : MERBIT_OK;
 }
 
 static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
@@ -24496,18 +24190,13 @@ typedef struct mbk_hubs_assign_arguments {
 typedef struct mbk_hubs_encode_arguments {
   mbi_devptr col_ind;
   mbk_u64 nnz;
-  mbi_devptr code;
-  mbi_devptr codes;
+  mbi_devptr code, codes;
 } mbk_hubs_encode_arguments;
 typedef struct mbk_hubs_product_arguments {
-  mbi_devptr row_ends, tile_row, row_id;
-  mbi_devptr codes;
-  mbi_devptr values;
-  mbi_devptr table;
-  mbi_devptr hub_col;
+  mbi_devptr row_ends, tile_row, row_id, codes;
+  mbi_devptr values, table, hub_col;
   mbk_u32 hub_count;
-  mbi_devptr x;
-  mbi_devptr y;
+  mbi_devptr x, y;
   mbi_devptr firsts, tails;
   mbk_u64 nnz, tiles;
   mbk_scalar alpha, beta;
@@ -24697,8 +24386,7 @@ static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, %" PRIu32
       " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64 " empty rows, %d threads",
       mbi_scan_of(plan)->tiles, mbi_scan_of(plan)->steps, mbi_hubs_of(plan)->count,
-      100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows,
-      mbi_scan_of(plan)->threads);
+      100.0 * plan->nonempty.hub_share, mbi_scan_of(plan)->empty_rows, mbi_scan_of(plan)->threads);
 }
 
 static double mbi_hubs_walk(const merbit_plan *plan) {
@@ -24739,10 +24427,8 @@ typedef struct mbk_many_spread_arguments {
   mbk_scalar alpha, beta;
 } mbk_many_spread_arguments;
 typedef struct mbk_many_product_arguments {
-  mbi_devptr row_ends, tile_row, row_id;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr x;
+  mbi_devptr row_ends, tile_row, row_id, col_ind;
+  mbi_devptr values, x;
   mbk_u32 x_step;
   mbi_devptr y;
   mbk_u64 ldy;
@@ -24753,16 +24439,13 @@ typedef struct mbk_many_product_arguments {
 
 typedef struct mbk_many_fixup_arguments {
   mbi_devptr tile_row, row_id, empty_id;
-  mbi_devptr firsts, tails;
-  mbi_devptr y;
+  mbi_devptr firsts, tails, y;
   mbk_u64 ldy, tiles, empty_rows;
   mbk_scalar alpha, beta;
 } mbk_many_fixup_arguments;
 typedef struct mbk_rows_many_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
-  mbi_devptr x;
+  mbi_devptr row_ptr, col_ind;
+  mbi_devptr values, x;
   mbk_u32 x_step;
   mbi_devptr y;
   mbk_u64 ldy, rows, nnz;
@@ -24877,8 +24560,7 @@ static double mbi_many_rows_walk(const merbit_plan *plan) {
 }
 
 static int mbi_many_staged(const merbit_plan *plan) {
-  const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) &&
-      mbi_many_rows_walk(plan) <=
+  const int even = mbi_many_narrow(plan) && mbi_nonempty_equal(plan) && mbi_many_rows_walk(plan) <=
       (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
   const int wish = 1024 / mbi_many_of(plan)->team;
   return !even || plan->device.nnz == 0 || mbi_knob(plan, MBI_KNOB_MANY_RUN) != 0 ? 0
@@ -25157,8 +24839,7 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   fixup_arguments.alpha = mbi_plan_scalar(plan, alpha);
   fixup_arguments.beta = mbi_plan_scalar(plan, beta);
   return mbi_device_launch_some(
-      plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
-      MBI_SCAN_FIXUP_THREADS,
+      plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks, MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream,
       &fixup_arguments, 0, mbi_plan_start(plan, s->blocks > 0));
 }
@@ -25178,8 +24859,7 @@ static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch,
   if (plan->device.nnz > 0 && !mbi_alpha_zero(plan, alpha)) {
     MBI_TRY(mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream));
   }
-  MBI_TRY(
-      mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream));
+  MBI_TRY(mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream));
   return mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
 }
 
@@ -25295,8 +24975,8 @@ static void mbi_extracted_enter(merbit_plan *plan) {
   memset(&plan->device, 0, sizeof plan->device);
 }
 
-static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
-    uint64_t blocks, merbit_index_type offset_type) {
+static merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide, uint64_t blocks,
+    merbit_index_type offset_type) {
   const mbi_device_csr *from = &plan->extracted.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
@@ -25437,8 +25117,8 @@ static void mbi_extracted_destroy(merbit_plan *plan) {
 #define MBI_EXTRACT_CHUNK 1024
 
 enum {
-  MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL,
-  MBI_EXTRACT_KERNELS };
+  MBI_EXTRACT_COUNT, MBI_EXTRACT_SUMS, MBI_EXTRACT_OFFSETS, MBI_EXTRACT_FILL, MBI_EXTRACT_KERNELS
+};
 
 static void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
     mbi_preamble *preamble) {
@@ -25456,8 +25136,7 @@ static merbit_status mbi_extract_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   int i;
   mbi_extract_preamble(plan, &full->csr, &preamble);
-  MBI_TRY(
-      mbi_plan_program(plan, "spmv/stages/extract_blocks.cu", &preamble, 1, &full->program));
+  MBI_TRY(mbi_plan_program(plan, "spmv/stages/extract_blocks.cu", &preamble, 1, &full->program));
   for (i = 0; i < MBI_EXTRACT_KERNELS; i++) {
     MBI_TRY(mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]));
   }
@@ -25633,8 +25312,7 @@ static merbit_status mbi_extract_offsets(mbi_extract *c) {
   offsets_arguments.large = csr->offset_type == MERBIT_INDEX_64;
   offsets_arguments.block_ptr = csr->row_ptr;
   return mbi_device_launch(plan->context, plan->extracted.kernels[MBI_EXTRACT_OFFSETS],
-      "mbk_extract_offsets", (int64_t)chunks, 256, 8 * sizeof(uint64_t),
-      NULL, &offsets_arguments);
+      "mbk_extract_offsets", (int64_t)chunks, 256, 8 * sizeof(uint64_t), NULL, &offsets_arguments);
 }
 
 static merbit_status mbi_extract_take(mbi_extract *c, const merbit_bsr_desc *shape,
@@ -25834,8 +25512,7 @@ static void mbi_symmetric_rows_##SUFFIX_(const mbi_symmetric_call_##SUFFIX_ *cal
   const merbit_view *csr = &call->plan->csr; \
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0; \
   const int32_t *col_ind = (const int32_t *)csr->col_ind - base; \
-  const C_ *values = \
-      call->plan->values != NULL ? (const C_ *)call->plan->values - base : NULL; \
+  const C_ *values = call->plan->values != NULL ? (const C_ *)call->plan->values - base : NULL; \
   const C_ *x = call->x - base; \
   C_ *sums = call->sums - base; \
   const int64_t first = row + base; \
@@ -25973,10 +25650,9 @@ static const mbi_method mbi_methods[] = {
     {MERBIT_METHOD_MERGE, "merge", "MERBIT_METHOD_MERGE", MBI_TAKES_ALL | MBI_TAKES_VECTORS_CPU,
      &mbi_merge_path_method, &mbi_merge_method},
     {MERBIT_METHOD_MERBIT, "merbit", "MERBIT_METHOD_MERBIT", MBI_TAKES_REORDERING,
-     &mbi_merbit_method, NULL}, {MERBIT_METHOD_SCAN, "scan", "MERBIT_METHOD_SCAN",
-     MBI_TAKES_ALL, &mbi_scan_method, NULL}, {MERBIT_METHOD_ROWS, "rows", "MERBIT_METHOD_ROWS",
-     MBI_TAKES_ALL, &mbi_rows_method, NULL},
-    {MERBIT_METHOD_SLICED, "sliced", "MERBIT_METHOD_SLICED",
+     &mbi_merbit_method, NULL}, {MERBIT_METHOD_SCAN, "scan", "MERBIT_METHOD_SCAN", MBI_TAKES_ALL,
+     &mbi_scan_method, NULL}, {MERBIT_METHOD_ROWS, "rows", "MERBIT_METHOD_ROWS", MBI_TAKES_ALL,
+     &mbi_rows_method, NULL}, {MERBIT_METHOD_SLICED, "sliced", "MERBIT_METHOD_SLICED",
      MBI_TAKES_REORDERING | MBI_ALWAYS_DEPENDENT, &mbi_sliced_method, NULL},
     {MERBIT_METHOD_BINNED, "binned", "MERBIT_METHOD_BINNED", MBI_TAKES_REORDERING,
      &mbi_binned_method, NULL}, {MERBIT_METHOD_BSR, "bsr", "MERBIT_METHOD_BSR", MBI_OF_BLOCKS,
@@ -26056,8 +25732,7 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
 
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const double seconds = mbi_scan_cost(plan);
-  const int even =
-      plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
+  const int even = plan->nonempty.slots / 2 <= plan->device.nnz && mbi_rows_walk(plan) <= seconds;
   const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
   int count = 0;
   if (full || even) {
@@ -26213,8 +25888,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
   MBI_TRY(mbi_nonempty_hash(plan, &hash));
   MBI_TRY(mbi_allocate_array(context, 1024, 1, "the key of a choice", &room));
   *key = (char *)room;
-  *size = (size_t)snprintf(*key, 1024,
-      "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
+  *size = (size_t)snprintf(*key, 1024, "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64
       " nonzeros, %016" PRIx64 ", base %d, %s, %s",
       MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH,
       context->device.name, context->device.multiprocessors,
@@ -26247,8 +25921,7 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
   return valid;
 }
 
-static void mbi_measure_answer(const mbi_candidate *candidates, int count,
-    mbi_measured *answer) {
+static void mbi_measure_answer(const mbi_candidate *candidates, int count, mbi_measured *answer) {
   size_t length;
   int best = 0, i;
   memset(answer, 0, sizeof *answer);
@@ -26601,8 +26274,8 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
   }
   if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another "
-        "merbit_reordering", (int)desc->reordering);
+        "plan_desc.reordering is %d; use MERBIT_REORDERING_NONE or another " "merbit_reordering",
+        (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || (method->takes & MBI_TAKES_REORDERING) == 0) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -26762,8 +26435,7 @@ static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devpt
       MBI_ARRAYS_THREADS, 0, stream, &arguments);
 }
 
-static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
-    mbi_devptr to) {
+static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from, mbi_devptr to) {
   MBI_TRY(
       mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL));
   return mbi_device_synchronize(plan->context, NULL);
@@ -26782,8 +26454,7 @@ static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
 
 static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *fresh) {
   mbi_reorder_call call;
-  if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL ||
-      mbi_reorder_on_cpu(plan)) {
+  if (plan->side == MERBIT_SIDE_CUDA || plan->reorder.places == NULL || mbi_reorder_on_cpu(plan)) {
     return MERBIT_OK;
   }
   call.move = mbi_gather;
@@ -26931,8 +26602,7 @@ static merbit_status mbi_symmetric_take(merbit_plan *plan, const merbit_view *ho
   if (mbi_symmetric_may_do(plan)) {
     MBI_TRY(mbi_symmetric_take_lower(plan, host));
   }
-  return s->direct ? MERBIT_OK
-      : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
+  return s->direct ? MERBIT_OK : mbi_symmetric_expand(plan->context, host, plan->desc.operation, 0,
       &s->full, &s->places);
 }
 
@@ -26977,8 +26647,7 @@ static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values 
     return MERBIT_OK;
   }
   MBI_TRY(mbi_new_values_download(plan, fresh));
-  mbi_expansion_values(plan->context, s->signs, fresh->values, s->places, s->place_type,
-      &s->full);
+  mbi_expansion_values(plan->context, s->signs, fresh->values, s->places, s->place_type, &s->full);
   fresh->values = s->full.values;
   fresh->count = mbi_view_values(&plan->view);
   return MERBIT_OK;
@@ -27020,8 +26689,7 @@ static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   t->keys[0] = value >= 4 ? t->to->values : mbi_device_part(t->space, columns, &used);
   t->rows[1 - t->last] = mbi_device_part(t->space, columns, &used);
   if (t->passes > 1) {
-    t->keys[1] =
-        value >= 8 ? t->to->values + columns : mbi_device_part(t->space, columns, &used);
+    t->keys[1] = value >= 8 ? t->to->values + columns : mbi_device_part(t->space, columns, &used);
     if (value > 0) {
       t->places[1 - t->last] = mbi_device_part(t->space, t->from->nnz * place, &used);
     }
@@ -27452,8 +27120,7 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
     return mbi_choose_blocks(plan, best->number, sample.block);
   }
   mbi_method_take_cpu(plan, best->number);
-  return plan->cpu->create != NULL ? mbi_choose_without(plan, plan->cpu->create(plan))
-      : MERBIT_OK;
+  return plan->cpu->create != NULL ? mbi_choose_without(plan, plan->cpu->create(plan)) : MERBIT_OK;
 }
 
 static merbit_method mbi_choose_given(const merbit_plan *plan) {
@@ -27598,8 +27265,7 @@ static merbit_status mbi_stored_put(merbit_plan *plan, const mbi_new_values *giv
   return mbi_device_synchronize(plan->context, NULL);
 }
 
-static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
-    const mbi_new_values *given) {
+static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new_values *given) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const int shorter = csr->form != MBI_VALUES_GENERAL;
@@ -27610,8 +27276,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
     if (!mbi_device_owns(context, given->values)) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
           "`memory` says that the new values are in device memory, but %p is not an "
-          "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory",
-          given->values);
+          "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory", given->values);
     }
     MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
   }
@@ -27654,9 +27319,9 @@ static merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fr
 
 /* ==== >>spmv/stages/stages.c  the stages, in their order ================================== */
 static const mbi_stage mbi_stages[MBI_STAGES] = {
-    {mbi_symmetric_make, mbi_symmetric_map_values},
-    {mbi_transpose_make, mbi_transpose_map_values}, {mbi_format_make, mbi_format_map_values},
-    {mbi_reorder_make, mbi_reorder_map_values}, {NULL, mbi_stored_map_values}
+    {mbi_symmetric_make, mbi_symmetric_map_values}, {mbi_transpose_make, mbi_transpose_map_values},
+    {mbi_format_make, mbi_format_map_values}, {mbi_reorder_make, mbi_reorder_map_values},
+    {NULL, mbi_stored_map_values}
 };
 
 static merbit_status mbi_stages_make(merbit_plan *plan, int first) {
@@ -27695,8 +27360,7 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
 }
 
 static uint64_t mbi_workspace_bytes(const merbit_plan *plan, uint64_t bytes[5]) {
-  const size_t size =
-      mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
+  const size_t size = mbi_type_size(mbi_plan_accumulator(plan)) * (size_t)mbi_plan_vectors(plan);
   const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   bytes[0] = mbi_scratch_bytes(plan);
   bytes[1] = host ? (uint64_t)plan->csr.cols * size : 0;
@@ -27772,8 +27436,7 @@ typedef struct mbi_setting {
 } mbi_setting;
 
 static const char *mbi_tuning_knobs(const merbit_plan *plan) {
-  return plan->side == MERBIT_SIDE_CUDA && plan->row->cuda != NULL ? plan->row->cuda->knobs
-      : NULL;
+  return plan->side == MERBIT_SIDE_CUDA && plan->row->cuda != NULL ? plan->row->cuda->knobs : NULL;
 }
 
 static void mbi_knobs_list(const char *knobs, char list[MBI_KNOB_LIST]) {
@@ -27829,8 +27492,7 @@ static merbit_status mbi_tuning_set(merbit_plan *plan, const char *knobs,
     mbi_knobs_list(knobs, list);
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.tuning has \"%.*s\", but the names of %s are %s",
-        setting->length < 60 ? setting->length : 60, setting->text,
-        plan->row->identifier, list);
+        setting->length < 60 ? setting->length : 60, setting->text, plan->row->identifier, list);
   }
   if (!mbi_setting_number(setting, fractions, &plan->tuning[place])) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -27898,8 +27560,7 @@ static merbit_status mbi_tuning_take(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
-static merbit_status mbi_plan_check_desc(merbit_context *context,
-    const merbit_plan_desc *desc) {
+static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
@@ -27908,18 +27569,15 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "plan_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
-        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
-        context->reason);
+        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA", context->reason);
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.method is %d; use MERBIT_METHOD_AUTO or another merbit_method",
         (int)desc->method);
   }
-  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
-      desc->vector_memory > MERBIT_MEMORY_DEVICE ||
-      desc->scalar_memory < MERBIT_MEMORY_DEFAULT ||
-      desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
+  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT || desc->vector_memory > MERBIT_MEMORY_DEVICE ||
+      desc->scalar_memory < MERBIT_MEMORY_DEFAULT || desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.vector_memory is %d and scalar_memory %d; use "
         "MERBIT_MEMORY_DEFAULT, MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE",
@@ -27991,8 +27649,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   if (!mbi_method_runs(desc->method, cuda)) {
     return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
         "plan_desc.method is %s, which runs on %s, but the plan is for %s%s%s%s; "
-        "use MERBIT_METHOD_AUTO",
-        mbi_method_identifier(desc->method), cuda ? "the CPU" : "CUDA",
+        "use MERBIT_METHOD_AUTO", mbi_method_identifier(desc->method), cuda ? "the CPU" : "CUDA",
         cuda ? "CUDA" : "the CPU", context->reason[0] != '\0' ? " (" : "",
         context->reason, context->reason[0] != '\0' ? ")" : "");
   }
@@ -28227,8 +27884,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
   }
 }
 
-MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
-    merbit_workspace **workspace) {
+MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan, merbit_workspace **workspace) {
   merbit_status status;
   if (workspace != NULL) {
     *workspace = NULL;
@@ -28237,8 +27893,7 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return MERBIT_INVALID_ARGUMENT;
   }
   if (workspace == NULL) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-        "the out pointer `workspace` is NULL");
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the out pointer `workspace` is NULL");
   }
   MBI_TRY(mbi_workspace_make(plan, workspace));
   status = plan->side == MERBIT_SIDE_CUDA ? mbi_plan_wait(plan) : MERBIT_OK;
@@ -28315,8 +27970,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   if (plan->cpu->stream_bytes != NULL) {
     return vectors + plan->cpu->stream_bytes(plan);
   }
-  return values + columns + vectors +
-      (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
+  return values + columns + vectors + (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
 MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
@@ -28355,8 +28009,7 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
     return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
         given->rows, given->cols);
   }
-  return snprintf(text, size,
-      "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
+  return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
       given->rows, given->cols, plan->transpose.on_gpu ? "GPU" : "CPU",
       1e3 * plan->transpose.seconds);
 }
@@ -28396,13 +28049,11 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     const mbi_program_times *times = &plan->times;
     char part[256];
     (void)plan->cuda->describe(plan, part, sizeof part);
-    length = snprintf(line, sizeof line,
-        "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+    length = snprintf(line, sizeof line, "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
         plan->row->name, plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-        : plan->why[0] != '\0'                  ? plan->why
-        : "for the library's own iterations",
+        : plan->why[0] != '\0'                  ? plan->why : "for the library's own iterations",
         mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
         mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), times->compile > 0 ? "compiled" : "from the cache",
@@ -28425,16 +28076,13 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         : one ? "; runner-up merge" : "; runner-up reference",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
-  if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
-      (size_t)length < sizeof line) {
+  if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
-  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 &&
-      (size_t)length < sizeof line) {
+  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
   }
-  if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
-      (size_t)length < sizeof line) {
+  if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_vectors(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
@@ -28519,8 +28167,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
   MBI_TRY(mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
       workspace->staged_y, stream));
   MBI_TRY(mbi_device_synchronize(context, stream));
-  return y_bytes > 0 ? mbi_device_download(context, y, workspace->staged_y, y_bytes)
-      : MERBIT_OK;
+  return y_bytes > 0 ? mbi_device_download(context, y, workspace->staged_y, y_bytes) : MERBIT_OK;
 }
 
 static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *workspace,
@@ -28589,8 +28236,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     mbi_spmv_cpu(plan, workspace, alpha, x, beta, y);
     return MERBIT_OK;
   }
-  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
-      stream);
+  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream);
 }
 
 /* ==== >>spmv/plan/epilogue_product.c  products with an epilogue =========================== */
@@ -28606,8 +28252,7 @@ typedef struct mbi_epilogue_task {
 static void mbi_epilogue_chunk(void *argument, int chunk) {
   const mbi_epilogue_task *t = (const mbi_epilogue_task *)argument;
   const int64_t begin = (int64_t)chunk * MBI_EPILOGUE_CHUNK;
-  const int64_t end =
-      begin + MBI_EPILOGUE_CHUNK < t->rows ? begin + MBI_EPILOGUE_CHUNK : t->rows;
+  const int64_t end = begin + MBI_EPILOGUE_CHUNK < t->rows ? begin + MBI_EPILOGUE_CHUNK : t->rows;
   double sums[2];
   sums[0] = sums[1] = 0;
   t->epilogue->given.cpu(t->epilogue->given.cpu_user, begin, end, t->y, t->vectors, t->scalars,
@@ -28629,8 +28274,7 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
   double total[2];
   mbi_epilogue_task task;
   int64_t i;
-  mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
-      y);
+  mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0), y);
   task.epilogue = plan->epilogue;
   task.y = y;
   task.vectors = vectors;
@@ -28662,8 +28306,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   mbi_devptr stop = mbi_device_address(skip);
   MBI_TRY(mbi_method_multiply(
       plan, workspace->device_carries, plan->stops ? &stop : mbi_epilogue_factor(plan, 1),
-      mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product,
-      stream));
+      mbi_device_address(x), plan->stops ? &none : mbi_epilogue_factor(plan, 0), product, stream));
   if (rows == 0) {
     product = to = 0;
   }
@@ -28736,8 +28379,7 @@ static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const v
   int i;
   if ((e->vectors > 0 && vectors == NULL) || (e->scalars > 0 && scalars == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
-        "%d scalars",
+        "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and " "%d scalars",
         e->vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->vectors, e->scalars);
   }
   for (i = 0; i < e->vectors && plan->csr.rows > 0; i++) {
@@ -28892,8 +28534,7 @@ static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host
 }
 
 static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x,
-    const mbi_many_layout *x_layout, const void *beta, void *y,
+    const void *alpha, const void *x, const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   MBI_TRY(mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1));
@@ -28901,15 +28542,13 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
     MBI_TRY(mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1));
   }
   MBI_TRY(mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
-      (uint64_t)x_layout->length, beta, workspace->staged_y,
-      (uint64_t)y_layout->length, stream));
+      (uint64_t)x_layout->length, beta, workspace->staged_y, (uint64_t)y_layout->length, stream));
   MBI_TRY(mbi_device_synchronize(context, stream));
   return mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0);
 }
 
 static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x,
-    const mbi_many_layout *x_layout, const void *beta, void *y,
+    const void *alpha, const void *x, const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, void *stream) {
   if (plan->csr.cols > 0) {
     MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
@@ -28923,8 +28562,7 @@ static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *worksp
 }
 
 static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x,
-    const mbi_many_layout *x_layout, const void *beta, void *y,
+    const void *alpha, const void *x, const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, int reads_y, void *stream) {
   merbit_context *context = plan->context;
   merbit_status status;
@@ -28937,8 +28575,7 @@ static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspac
 }
 
 static merbit_status mbi_spmm_run(merbit_plan *plan, merbit_workspace *workspace,
-    const void *alpha, const void *x,
-    const mbi_many_layout *x_layout, const void *beta, void *y,
+    const void *alpha, const void *x, const mbi_many_layout *x_layout, const void *beta, void *y,
     const mbi_many_layout *y_layout, void *stream) {
   static const float one_f32 = 1.0f, zero_f32 = 0.0f;
   static const double one_f64 = 1.0, zero_f64 = 0.0;
@@ -29023,8 +28660,7 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
 
 static merbit_status mbi_vector_check_address(merbit_context *context, const char *name,
     const void *pointer) {
-  return mbi_device_owns(context, pointer) ? MERBIT_OK
-      : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+  return mbi_device_owns(context, pointer) ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
       "%s: %p is host memory, but the plan computes on CUDA; use a "
       "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
 }
@@ -29474,8 +29110,7 @@ typedef struct mbk_solve_open_arguments {
 typedef struct mbk_solve_step_arguments {
   mbi_solve_vectors v;
   mbk_i64 n;
-  mbi_devptr m;
-  mbi_devptr partials;
+  mbi_devptr m, partials;
 } mbk_solve_step_arguments;
 #undef MBS_FUNCTION
 #undef MBS_CALLED
@@ -29866,8 +29501,7 @@ static int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
-    const char *what) {
+static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes, const char *what) {
   mbi_devptr address = 0;
   merbit_status status;
   if (mbi_solve_on_gpu(solver)) {
@@ -29892,8 +29526,7 @@ static void mbi_solve_free(merbit_solver *solver) {
 
 static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
-    return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
-        solver->gpu.stream);
+    return mbi_device_zero(solver->context, mbi_device_address(memory), bytes, solver->gpu.stream);
   }
   if (bytes > 0) {
     memset(memory, 0, bytes);
@@ -29937,8 +29570,8 @@ static merbit_status mbi_solve_copy_in(merbit_solver *solver, int slot, const vo
     MBI_TRY(mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver)));
     source = stage;
   }
-  return source != target
-      ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream) : MERBIT_OK;
+  return source != target ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
+      : MERBIT_OK;
 }
 
 static merbit_status mbi_solve_copy_out(merbit_solver *solver, int slot, void *target) {
@@ -30220,8 +29853,7 @@ static merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *v
   return MERBIT_OK;
 }
 
-static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr,
-    double *blocks) {
+static merbit_status mbi_setup_run(merbit_solver *solver, const merbit_view *csr, double *blocks) {
   mbi_setup e;
   void *norms = NULL;
   int task;
@@ -30337,8 +29969,7 @@ static merbit_status mbi_setup_fail_diagonal(const merbit_solver *solver, int64_
       "diagonal; use another solver_desc.preconditioner, or none", row, row, value);
 }
 
-static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks,
-    void *inverse) {
+static merbit_status mbi_setup_invert(merbit_solver *solver, const double *blocks, void *inverse) {
   const int width = solver->v.block;
   mbi_invert t;
   t.solver = solver;
@@ -30479,8 +30110,7 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
     MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
         &solver->gpu.kernels[i]));
   }
-  MBI_TRY(
-      mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open));
+  MBI_TRY(mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open));
   return mbi_solve_find_fused(solver);
 }
 
@@ -30644,8 +30274,7 @@ enum {
   MBI_CG_RZ_STEP, MBI_CG_UPDATE_X_P };
 static const mbi_step mbi_cg_steps[] = {
     MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(cg_start),
-    MBI_STEP(cg_start_p),     MBI_STEP(cg_update_r),  MBI_STEP(cg_rz), MBI_STEP(cg_update_x_p),
-};
+    MBI_STEP(cg_start_p),     MBI_STEP(cg_update_r),  MBI_STEP(cg_rz), MBI_STEP(cg_update_x_p), };
 
 static void mbi_cg_layout(merbit_solver *solver) {
   solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
@@ -30713,8 +30342,8 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver, int index, int count)
 }
 
 static const mbi_solve_method mbi_cg_method = {
-    "CG", "solve/cg/cg.cu", mbi_cg_steps, (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
-    1, 0, mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
+    "CG", "solve/cg/cg.cu", mbi_cg_steps, (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]), 1,
+    0, mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
 
 /* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
 #define MBS_VECTOR double
@@ -30973,8 +30602,7 @@ MBS_BEFORE(arnoldi_start) {
 MBS_ELEMENT(arnoldi_start) {
   const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
   MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
-  MBS_STORE(MBI_ARNOLDI_U,
-      v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
   sums[0] += first * first;
 }
 MBS_AFTER(arnoldi_start) {
@@ -31080,8 +30708,7 @@ MBS_NOTHING_AFTER(arnoldi_extend) MBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSE
 MBS_ELEMENT(arnoldi_start) {
   const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
   MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
-  MBS_STORE(MBI_ARNOLDI_U,
-      v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
   sums[0] += first * first;
 }
 MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
@@ -31209,8 +30836,7 @@ static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solve
 }
 
 static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
-  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS]
-      : 0;
+  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS] : 0;
 }
 
 static int mbi_gmres_ended(const mbi_solve_state *state) {
@@ -31224,8 +30850,7 @@ static void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text, si
         "combination of them solves the system: the matrix is singular",
         (int)state->value, state->iterations);
   } else {
-    (void)snprintf(text, size,
-        "||r|| did not fall in the last %d cycles of %d iterations: raise "
+    (void)snprintf(text, size, "||r|| did not fall in the last %d cycles of %d iterations: raise "
         "solver_desc.restart, or take a preconditioner", MBI_GMRES_PATIENCE, (int)state->value);
   }
 }
@@ -31283,8 +30908,7 @@ static int mbi_recorded_can_loop(const mbi_device *device) {
 
 static merbit_status mbi_recorded_answer(merbit_solver *solver, mbi_curesult result) {
   return result == 0                                     ? MERBIT_OK
-      : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST
-      : MERBIT_DEVICE_ERROR;
+      : mbi_device_mark_lost(solver->context, result) ? MERBIT_DEVICE_LOST : MERBIT_DEVICE_ERROR;
 }
 
 static int mbi_recorded_loop_calls(const merbit_solver *solver) {
@@ -31450,8 +31074,7 @@ static merbit_status mbi_recorded_create(merbit_solver *solver) {
   }
   solver->gpu.tried = 1;
   if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
-    mbi_log(context,
-        "a solver's iterations are launched one by one: they cannot be recorded%s%s",
+    mbi_log(context, "a solver's iterations are launched one by one: they cannot be recorded%s%s",
         solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
   }
   return mbi_device_alive(context);
@@ -31576,8 +31199,7 @@ static double mbi_solve_iteration(const merbit_plan *plan) {
 
 static int mbi_solve_first_round(const merbit_solver *solver) {
   return !mbi_recorded_loops(solver) ? MBI_SOLVE_ROUND_FIRST : solver->desc.progress != NULL
-      ? 2 * MBI_SOLVE_ROUND_FIRST
-      : mbi_solve_next_round(1, 2 * mbi_solve_iteration(solver->plan));
+      ? 2 * MBI_SOLVE_ROUND_FIRST : mbi_solve_next_round(1, 2 * mbi_solve_iteration(solver->plan));
 }
 
 static int mbi_solve_check_candidate(merbit_solver *solver, const mbi_solve_state *state,
@@ -31671,8 +31293,7 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
     *stop = mbi_solve_decide(solver, &how);
     if (solver->desc.progress != NULL &&
         solver->desc.progress(solver->desc.progress_user, state->iterations,
-        mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
-        *stop == MBI_SOLVE_ON) {
+        mbi_solve_ratio(state, state->rr), now - solver->started) != 0 && *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
       MBI_TRY(mbi_solve_begin_round(solver, how, span));
@@ -31690,8 +31311,7 @@ MERBIT_API const char *merbit_stop_name(merbit_stop stop) {
       : "MERBIT_UNKNOWN_STOP";
 }
 
-static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
-    size_t size) {
+static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text, size_t size) {
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
@@ -31763,15 +31383,14 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
     return;
   default:
     if (mbi_scale_x_out_of_range(solver, state->x_most)) {
-      (void)snprintf(text, size,
-          "x has entries near 2^%d, which %s does not hold: scale A or b",
+      (void)snprintf(text, size, "x has entries near 2^%d, which %s does not hold: scale A or b",
           ilogb(state->x_most) + mbi_scale_of_x(solver),
           solver->type == MERBIT_F32 ? "f32" : "f64");
       return;
     }
     (void)snprintf(text, size,
-        "a number overflowed or was not finite by iteration %d: look at A, b and the "
-        "first x", result->iterations);
+        "a number overflowed or was not finite by iteration %d: look at A, b and the " "first x",
+        result->iterations);
     return;
   }
 }
@@ -31829,8 +31448,8 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 #undef MBS_NAME
 
 static const mbi_step mbi_refine_steps[] = {
-    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(refine_down),
-    MBI_STEP(refine_up), };
+    MBI_STEP(solve_residual), MBI_STEP(solve_blocks), MBI_STEP(refine_down), MBI_STEP(refine_up),
+};
 enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
 
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
@@ -31952,8 +31571,7 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
   if (last > 0 && state->ww > 0.25 * last) {
     return MERBIT_STOP_STAGNATED;
   }
-  return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP
-      : MBI_SOLVE_ON;
+  return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP : MBI_SOLVE_ON;
 }
 
 static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
@@ -32051,17 +31669,14 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and preconditioner on the GPU ==== */
 typedef struct mbk_setup_rows_arguments {
-  mbi_devptr row_ptr;
-  mbi_devptr col_ind;
-  mbi_devptr values;
+  mbi_devptr row_ptr, col_ind, values;
   mbk_u64 n;
   mbk_u32 width;
   mbi_devptr blocks, norms;
 } mbk_setup_rows_arguments;
 
 typedef struct mbk_setup_invert_arguments {
-  mbi_devptr diagonal;
-  mbi_devptr inverse;
+  mbi_devptr diagonal, inverse;
   mbk_u64 n;
   mbi_devptr bad;
 } mbk_setup_invert_arguments;
@@ -32160,8 +31775,7 @@ static merbit_status mbi_setup_launch_invert(merbit_solver *solver, mbi_setup_gp
   MBI_TRY(mbi_device_download(context, &bad, gpu->bad, sizeof bad));
   if (bad != none) {
     double value = 0;
-    MBI_TRY(
-        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value));
+    MBI_TRY(mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value));
     return mbi_setup_fail_diagonal(solver, (int64_t)bad, value);
   }
   return MERBIT_OK;
@@ -32227,8 +31841,7 @@ static merbit_status mbi_setup_end(merbit_solver *solver) {
   }
   if (solver->v.block > 1) {
     MBI_TRY(mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks));
-    status =
-        mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
+    status = mbi_device_download(context, blocks, gpu->blocks, (size_t)entries * sizeof(double));
     if (status == MERBIT_OK) {
       status = mbi_solver_invert(solver, (const double *)blocks);
     }
@@ -32302,8 +31915,7 @@ static merbit_status mbi_setup_move_values(merbit_solver *solver, merbit_memory 
   return MERBIT_OK;
 }
 
-static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view,
-    void *own) {
+static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *view, void *own) {
   if (view->memory == MERBIT_MEMORY_DEVICE) {
     mbi_device_release(solver->context, mbi_device_address(own));
   } else {
@@ -32350,8 +31962,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
   if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
-        "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
-        (int)desc->method);
+        "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", (int)desc->method);
   }
   if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
       (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
@@ -32450,8 +32061,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
   desc.side = solver->side;
   desc.deterministic = solver->desc.deterministic;
-  desc.reordering =
-      mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
+  desc.reordering = mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls =
       solves <= INT32_MAX / MBI_SOLVER_PRODUCTS ? (int)solves * MBI_SOLVER_PRODUCTS : INT32_MAX;
   return mbi_plan_create(solver->context, &solver->view, &desc, &making, &solver->plan);
@@ -32568,8 +32178,7 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
     solver->side = MERBIT_SIDE_CPU;
     return mbi_fail(context, MERBIT_NO_DEVICE,
         "solver_desc.side is MERBIT_SIDE_CUDA, but the context computes on the CPU%s%s",
-        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
-        context->reason);
+        context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA", context->reason);
   }
   if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -32590,8 +32199,7 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
   return mbi_solver_make_scaled(solver);
 }
 
-static int64_t mbi_solver_device_bytes(const merbit_solver *solver,
-    const merbit_plan_info *plan) {
+static int64_t mbi_solver_device_bytes(const merbit_solver *solver, const merbit_plan_info *plan) {
   const int64_t values = solver->scaled_there != 0 ? mbi_view_values(&solver->view) : 0;
   return mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + plan->device_bytes +
       values * (int64_t)mbi_type_size(solver->type) : 0;
@@ -32746,8 +32354,7 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char 
     const void *in, const void *out, const char *names) {
   merbit_context *context = solver->context;
   if (solver->n > 0 && (in == NULL || out == NULL)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call,
-        names[in != NULL]);
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call, names[in != NULL]);
   }
   if (mbi_overlap(in, mbi_solve_bytes(solver), out, mbi_solve_bytes(solver))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -33039,8 +32646,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
   s->scalar[MBI_PAGERANK_PLAIN_RATE] = rate;
   if (s->iterations < 2 * MBI_PAGERANK_WINDOW || s->iterations < s->scalar[MBI_PAGERANK_HOLD] ||
       !(rate < damping + 0.1 * (1 - damping)) ||
-      !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) ||
-      !mbi_pagerank_steady(m)) {
+      !(log(s->tolerance / s->rr) <= MBI_PAGERANK_AHEAD * log(rate)) || !mbi_pagerank_steady(m)) {
     return;
   }
   budget = mbi_pagerank_budget(s, MBI_PAGERANK_SHARE);
@@ -33061,8 +32667,7 @@ MBS_FUNCTION void mbi_pagerank_begin_trial(mbi_solve_memory *m) {
 
 MBS_FUNCTION void mbi_pagerank_watch(mbi_solve_memory *m) {
   mbi_solve_state *s = &m->state;
-  const double factor = s->scalar[MBI_PAGERANK_RELAX],
-      damping = s->scalar[MBI_PAGERANK_DAMPING];
+  const double factor = s->scalar[MBI_PAGERANK_RELAX], damping = s->scalar[MBI_PAGERANK_DAMPING];
   const double plain = s->scalar[MBI_PAGERANK_PLAIN_RATE], last = mbi_pagerank_rate(m, 1);
   const int since = s->iterations - (int)s->scalar[MBI_PAGERANK_SWITCHED];
   double rate, lambda, wanted;
@@ -33165,14 +32770,12 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
   s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
 typedef struct mbk_pagerank_weigh_arguments {
-  mbi_devptr weights;
-  mbi_devptr row_ptr;
+  mbi_devptr weights, row_ptr;
   mbk_u64 n;
 } mbk_pagerank_weigh_arguments;
 
 typedef struct mbk_pagerank_begin_arguments {
-  mbi_devptr z;
-  mbi_devptr weights;
+  mbi_devptr z, weights;
   mbk_i32 given;
   mbk_u64 n;
   mbi_devptr partials;
@@ -33188,13 +32791,11 @@ typedef struct mbk_pagerank_update_arguments {
   mbi_devptr z;
   mbi_devptr y, weights, teleport;
   mbk_u64 n;
-  mbi_devptr m;
-  mbi_devptr partials;
+  mbi_devptr m, partials;
 } mbk_pagerank_update_arguments;
 
 typedef struct mbk_pagerank_end_arguments {
-  mbi_devptr z;
-  mbi_devptr weights;
+  mbi_devptr z, weights;
   mbk_u64 n;
 } mbk_pagerank_end_arguments;
 #undef MBS_FUNCTION
@@ -33436,8 +33037,7 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_pagerank_desc *desc = &run->desc;
   if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85",
-        desc->damping);
+        "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85", desc->damping);
   }
   if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance <= DBL_MAX)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -33450,8 +33050,8 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-        "pagerank_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or "
-        "MERBIT_SIDE_CUDA", (int)desc->side);
+        "pagerank_desc.side is %d; use MERBIT_SIDE_AUTO, MERBIT_SIDE_CPU or " "MERBIT_SIDE_CUDA",
+        (int)desc->side);
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -33761,8 +33361,8 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
     MBI_TRY(mbi_solve_zero(engine, gpu->z[1], (size_t)run->n * mbi_type_size(run->type)));
   }
   MBI_TRY(mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL));
-  MBI_TRY(run->weights.totals != NULL
-      ? mbi_pagerank_send(run, gpu->weights, run->weights.totals) : mbi_pagerank_weigh(run));
+  MBI_TRY(run->weights.totals != NULL ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
+      : mbi_pagerank_weigh(run));
   MBI_TRY(mbi_pagerank_send(run, gpu->teleport, run->teleport));
   return mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory);
 }
@@ -33821,8 +33421,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine, int index, int 
   (void)index;
   (void)count;
   for (turn = 0; turn < 2; turn++) {
-    MBI_TRY(run->plan->making.dual ? mbi_pagerank_dual(run, turn)
-        : mbi_pagerank_fused(run, turn));
+    MBI_TRY(run->plan->making.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn));
   }
   return MERBIT_OK;
 }
@@ -34807,8 +34406,7 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
         "more than count + 1 and up to 256 vectors, or 0");
   }
   if (desc->max_iterations < 0) {
-    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations,
-        "0 for the default");
+    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations, "0 for the default");
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_eigen_refuse(context, "side", (int)desc->side,
@@ -34835,9 +34433,8 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
     const merbit_view *view) {
   static const mbi_solve_method lanczos = {"Lanczos", "solve/eigen/eigen.cu", mbi_eigen_steps,
       MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout, NULL, mbi_lanczos_iterate, {NULL, NULL}};
-  static const mbi_solve_method power = {"power method", "solve/eigen/eigen.cu",
-      mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_power_layout, NULL, mbi_power_iterate,
-      {NULL, NULL}};
+  static const mbi_solve_method power = {"power method", "solve/eigen/eigen.cu", mbi_eigen_steps,
+      MBI_EIGEN_STEPS, 0, 0, mbi_power_layout, NULL, mbi_power_iterate, {NULL, NULL}};
   const merbit_eigen_desc *desc = &e->desc;
   merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
   if (solver == NULL) {

@@ -25,8 +25,8 @@ import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "templates"
-COLUMNS = 96  # of a line of C
-WIDTH = 94  # of a line of embedded text, which may be several short ones of the source
+COLUMNS = 99  # of a line of C
+WIDTH = 97  # of a line of embedded text, which may be several short ones of the source
 CHUNK = 1800  # bytes of one string literal; ISO C99 guarantees 4,095 characters
 INCLUDE = re.compile(r'#include "([^"]+)".*\n')
 SEPARATE = re.compile(r"#ifdef MBI_SEPARATE\n.*?#endif /\* MBI_SEPARATE \*/\n", re.S)
@@ -171,7 +171,7 @@ class Generator:
     def include(self, match):
         name = match.group(1)
         if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
-            return POINTERS.sub(r"mbi_devptr \2;", re.sub(r"\A(//.*\n)+", "", self.text(name)))
+            return self.addresses(uncommented(self.text(name)))
         if name.endswith(".cuh"):  # the same text for the CPU, once for each type; once what all types use
             text = SCALAR.sub("", self.text(name)) if name in self.included else self.text(name)
             self.included.add(name)
@@ -240,6 +240,14 @@ class Generator:
         if "#" in line:
             raise SystemExit(f"{name}: a preprocessor line, where only structs belong")
         return line
+
+    @staticmethod
+    def addresses(text):
+        """A file of arguments for the host, to which pointers are addresses; several stand in a line."""
+        text, found = POINTERS.sub(r"mbi_devptr \2;", text), 1
+        while found:
+            text, found = re.subn(r"^(  mbi_devptr [\w, ]{,70});\n  mbi_devptr (?=\w+;)", r"\1, ", text, flags=re.M)
+        return text
 
     def parts(self, line):
         """A line in parts that fit a line of the header."""
