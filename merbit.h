@@ -3710,7 +3710,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 77
-#define MBI_KERNEL_HASH "45432f4bafe78e32d40a5d615dc2626ff75849d9036e24579fce47f225958b4e"
+#define MBI_KERNEL_HASH "4b344018408d898540c31673151ad743c85135374fe2c58987b1409dc803bcd3"
 
 typedef struct mbi_source {
   const char *name;
@@ -5980,14 +5980,13 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_step_cuh[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
-"#error \"define MBK_VECTOR: the type of vectors in memory\"\n#endif\n#ifndef MBK_STEP_ROWS\n"
-"#error \"define MBK_STEP_ROWS: the rows that a thread takes at a time\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
-"#include \"solve/core/state.cuh\"\n\n#define MBK_STEP_THREADS 768\n"
-"#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n#define MBK_STEP_RESIDENT 1\n"
-"#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n#define MBS_INDEX mbk_i64\n"
-"#define MBS_ALWAYS 0\n#define MBS_RUNNING 1\n#define MBS_UNTIL_CLOSED 2\n\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR\"\n#endif\n"
+"#ifndef MBK_STEP_ROWS\n#error \"define MBK_STEP_ROWS\"\n#endif\n#include \"jit/device.cuh\"\n\n"
+"#define MBS_FUNCTION MBK_DEVICE\n#include \"solve/core/state.cuh\"\n\n"
+"#define MBK_STEP_THREADS 768\n#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n"
+"#define MBK_STEP_RESIDENT 1\n#define MBK_STEP_FULL 0xffffffffu\n\n#define MBS_VECTOR MBK_VECTOR\n"
+"#define MBS_INDEX mbk_i64\n#define MBS_ALWAYS 0\n#define MBS_RUNNING 1\n"
+"#define MBS_UNTIL_CLOSED 2\n\n"
 "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
 "#define MBS_ELEMENT(name) \\\n"
 "MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v, \\\n"
@@ -6376,10 +6375,9 @@ static const char *const mbi_source_solve_pagerank_after_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
-"#error \"define MBK_VECTOR: the type of ranks in memory\"\n#endif\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n#define MBS_CALLED MBK_DEVICE\n"
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR\"\n#endif\n"
+"#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#include \"jit/device.cuh\"\n\n"
+"#define MBS_FUNCTION MBK_DEVICE\n#define MBS_CALLED MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n#include \"solve/pagerank/steps.cuh\"\n\n"
 "#define MBK_PAGERANK_THREADS 256\n\n\nMBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
 "return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n}\n\n\n"
@@ -6577,17 +6575,14 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 NULL};
 
 static const char *const mbi_source_solve_precondition_setup_cu[] = {
-"\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
-"#ifndef MBK_PATTERN\n#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n#endif\n"
-"#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr\"\n#endif\n"
-"#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN: the type of col_ind\"\n#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#ifndef MBK_SETUP_LANES\n"
-"#error \"define MBK_SETUP_LANES: lanes of a row, a power of two up to 32\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBK_SETUP_THREADS 256\n#define MBK_SETUP_BLOCKS 4\n"
-"#define MBK_SETUP_ROWS 4\n#define MBK_SETUP_LONG 1024\n#define MBK_SETUP_LONG_KEPT 64\n\n\n"
-"MBK_DEVICE double mbk_setup_sum(double share) {\n#pragma unroll\n"
-"for (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {\n"
+"\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE\"\n#endif\n#ifndef MBK_PATTERN\n"
+"#error \"define MBK_PATTERN\"\n#endif\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n"
+"#endif\n#ifndef MBK_COLUMN\n#error \"define MBK_COLUMN\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE\"\n#endif\n#ifndef MBK_SETUP_LANES\n#error \"define MBK_SETUP_LANES\"\n"
+"#endif\n#include \"jit/device.cuh\"\n\n#define MBK_SETUP_THREADS 256\n"
+"#define MBK_SETUP_BLOCKS 4\n#define MBK_SETUP_ROWS 4\n#define MBK_SETUP_LONG 1024\n"
+"#define MBK_SETUP_LONG_KEPT 64\n\n\nMBK_DEVICE double mbk_setup_sum(double share) {\n"
+"#pragma unroll\nfor (int d = MBK_SETUP_LANES / 2; d > 0; d >>= 1) {\n"
 "share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_SETUP_LANES);\n}\nreturn share;\n}\n\n\n"
 "MBK_DEVICE double mbk_setup_magnitude(const MBK_VALUE *values, mbk_i64 k) {\n"
 "const double value = MBK_PATTERN ? 1.0 : (double)values[k];\nreturn value < 0 ? -value : value;\n"
@@ -6598,10 +6593,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "sum += mbk_setup_magnitude(values, k);\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE double mbk_setup_entry(const MBK_COLUMN *col_ind, const MBK_VALUE *values,\n"
 "mbk_i64 begin, mbk_i64 end, mbk_i64 column, mbk_u32 thread,\nmbk_u32 threads) {\n"
-"double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n",
+"double sum = 0;\n#pragma unroll 4\nfor (mbk_i64 k = begin + thread; k < end; k += threads) {\n"
 "if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\nsum += MBK_PATTERN ? 1.0 : (double)values[k];\n"
 "}\n}\nreturn sum;\n}\n\n\n\nMBK_DEVICE double mbk_setup_block_sum(double sum, double *shared) {\n"
-"shared[mbk_thread()] = sum;\nmbk_block_sync();\n"
+"shared[mbk_thread()] = sum;\nmbk_block_sync();\n",
 "for (mbk_u32 half = MBK_SETUP_THREADS / 2; half > 0; half /= 2) {\nif (mbk_thread() < half) {\n"
 "shared[mbk_thread()] += shared[mbk_thread() + half];\n}\nmbk_block_sync();\n}\n"
 "const double all = shared[0];\nmbk_block_sync();\nreturn all;\n}\n\n\n\n"
@@ -6621,10 +6616,10 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "MBK_KERNEL MBK_RESIDENT(MBK_SETUP_THREADS, MBK_SETUP_BLOCKS)\n"
 "mbk_setup_rows(MBK_GRID_CONSTANT mbk_setup_rows_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "double *const most_of = (double *)shared;\n"
-"mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n",
+"mbk_u64 *const kept = (mbk_u64 *)(most_of + MBK_SETUP_THREADS);\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(kept + MBK_SETUP_LONG_KEPT);\n"
 "const mbk_u32 rows = MBK_SETUP_THREADS / MBK_SETUP_LANES;\n\n"
-"const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n"
+"const mbk_u32 turn = rows * MBK_SETUP_ROWS;\n",
 "const mbk_u32 lane = mbk_thread() % MBK_SETUP_LANES, own = mbk_thread() / MBK_SETUP_LANES;\n"
 "double most = 0;\nif (mbk_thread() == 0) {\n*long_rows = 0;\n}\nmbk_block_sync();\n"
 "for (mbk_u64 first = (mbk_u64)mbk_block() * turn; first < a.n;\n"
@@ -6645,9 +6640,9 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "most = sum[i] > most ? sum[i] : most;\nif (a.width > 0) {\n"
 "const bool takes = row < a.n && (waits >> i & 1) == 0;\n"
 "const mbk_i64 begin = takes ? (mbk_i64)a.row_ptr[row] - MBK_BASE : end[i];\n"
-"for (mbk_u32 j = 0; j < a.width; j++) {\n",
+"for (mbk_u32 j = 0; j < a.width; j++) {\n"
 "const double entry = mbk_setup_sum(mbk_setup_entry(a.col_ind, a.values, begin, end[i],\n"
-"(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n"
+"(mbk_i64)(row - row % a.width + j),\nlane, MBK_SETUP_LANES));\nif (takes && lane == 0) {\n",
 "a.blocks[row * a.width + j] = entry;\n}\n}\n}\n}\n}\nmbk_block_sync();\n"
 "const mbk_u32 count = *long_rows;\n"
 "for (mbk_u32 k = 0; k < count && count <= MBK_SETUP_LONG_KEPT; k++) {\nconst double all =\n"
@@ -6669,15 +6664,14 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
 "i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
 "a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
-"mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n",
+"mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
 "const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
 "least = seen;\n}\n}\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n"
-"#error \"define MBK_STRIP: columns per strip, at most 65536\"\n#endif\n#ifndef MBK_WARP_TILES\n"
-"#error \"define MBK_WARP_TILES: tiles per warp and part\"\n#endif\n#include \"jit/device.cuh\"\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error \"define MBK_STRIP\"\n#endif\n"
+"#ifndef MBK_WARP_TILES\n#error \"define MBK_WARP_TILES\"\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n#include \"spmv/gpu/scan/fixup.cuh\"\n\n"
 "#define MBK_GROUP (32 / (int)sizeof(MBK_COMPUTE))\n"
@@ -7039,33 +7033,21 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
-"\n\n#ifndef MBK_BLOCK_ROWS\n#error \"define MBK_BLOCK_ROWS: rows of a block\"\n#endif\n"
-"#ifndef MBK_BLOCK_COLS\n#error \"define MBK_BLOCK_COLS: columns of a block\"\n#endif\n"
-"#ifndef MBK_COLUMN_MAJOR\n#error \"define MBK_COLUMN_MAJOR: 1 if blocks come column by column\"\n"
-"#endif\n#ifndef MBK_MASKED\n"
-"#error \"define MBK_MASKED: 1 if a bit for each entry of a block says that it is there\"\n"
-"#endif\n#ifndef MBK_EDGE\n"
-"#error \"define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix\"\n#endif\n"
-"#ifndef MBK_SPLIT\n"
-"#error \"define MBK_SPLIT: lanes that share a row of a block, a power of two\"\n#endif\n"
-"#ifndef MBK_TOGETHER\n"
-"#error \"define MBK_TOGETHER: blocks that a lane loads at once, a power of two\"\n#endif\n"
-"#ifndef MBK_SLOT_BLOCKS\n"
-"#error \"define MBK_SLOT_BLOCKS: blocks per slot and tile, a multiple of MBK_TOGETHER\"\n#endif\n"
-"#ifndef MBK_SHUFFLED\n"
-"#error \"define MBK_SHUFFLED: 1 if a slot's lanes load x together and pass it on by shuffles\"\n"
-"#endif\n#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n"
-"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
-"#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n#endif\n"
+"\n\n#ifndef MBK_BLOCK_ROWS\n#error \"define MBK_BLOCK_ROWS\"\n#endif\n#ifndef MBK_BLOCK_COLS\n"
+"#error \"define MBK_BLOCK_COLS\"\n#endif\n#ifndef MBK_COLUMN_MAJOR\n"
+"#error \"define MBK_COLUMN_MAJOR\"\n#endif\n#ifndef MBK_MASKED\n#error \"define MBK_MASKED\"\n"
+"#endif\n#ifndef MBK_EDGE\n#error \"define MBK_EDGE\"\n#endif\n#ifndef MBK_SPLIT\n"
+"#error \"define MBK_SPLIT\"\n#endif\n#ifndef MBK_TOGETHER\n#error \"define MBK_TOGETHER\"\n"
+"#endif\n#ifndef MBK_SLOT_BLOCKS\n#error \"define MBK_SLOT_BLOCKS\"\n#endif\n"
+"#ifndef MBK_SHUFFLED\n#error \"define MBK_SHUFFLED\"\n#endif\n#ifndef MBK_STREAMING\n"
+"#error \"define MBK_STREAMING\"\n#endif\n#ifndef MBK_THREADS\n#error \"define MBK_THREADS\"\n"
+"#endif\n#ifndef MBK_BLOCKS\n#error \"define MBK_BLOCKS\"\n#endif\n"
 "#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
 "#define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)\n"
 "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n"
 "#define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)\n"
 "#define MBK_STRIP_ROWS ((MBK_BLOCK_ROWS + MBK_STRIPS - 1) / MBK_STRIPS)\n"
-"#define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)\n",
+"#define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)\n"
 "#define MBK_LANES (MBK_STRIP_ROWS * MBK_SPLIT)\n#define MBK_SLOTS (32 / MBK_LANES)\n"
 "#define MBK_ACTIVE (MBK_SLOTS * MBK_LANES)\n"
 "#define MBK_TILE_BLOCKS (MBK_SLOTS * MBK_SLOT_BLOCKS)\n"
@@ -7074,7 +7056,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "#define MBK_GROUP_PACKS (MBK_GROUP_ENTRIES / MBK_PACK)\n"
 "#define MBK_GROUP_FACTORS (MBK_TOGETHER * MBK_BLOCK_COLS)\n\n\n#if MBK_GROUP_ENTRIES <= 16\n"
 "#define MBK_MASK mbk_u16\n#else\n#define MBK_MASK mbk_u32\n#endif\n\n#if MBK_STREAMING\n"
-"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
+"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#define MBK_MATRIX_LOAD mbk_load_streaming\n",
 "#else\n#define MBK_PACK_LOAD mbk_load_pack\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n\n\n"
 "struct mbk_bsr_place {\nmbk_u32 slot, lane;\nmbk_u32 row, col;\n};\n\n"
 "MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {\nmbk_bsr_place at;\n"
@@ -7089,7 +7071,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "const mbk_u32 k = i * MBK_LANES + at.lane;\n"
 "column[i] = k < MBK_GROUP_FACTORS ? (mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) : 0;\n}\n"
 "mbk_await();\n#pragma unroll\nfor (int i = 0; i < LOADS; i++) {\n"
-"const mbk_u32 k = i * MBK_LANES + at.lane;\n",
+"const mbk_u32 k = i * MBK_LANES + at.lane;\n"
 "const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;\n"
 "own[i] = (MBK_VECTOR)0;\nif (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {\n"
 "own[i] = mbk_load_after_wait(x + col);\n}\n}\n#pragma unroll\n"
@@ -7098,7 +7080,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "(int)(at.slot * MBK_LANES) + k % MBK_LANES, 32);\n}\n}\n\n#else\n\ntemplate <int neighbours>\n"
 "MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk_u64 cols,\n"
 "const mbk_bsr_place &at,\nMBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
-"enum { PACK = MBK_TOGETHER < 4 ? MBK_TOGETHER : 4 };\nmbk_i32 column[MBK_TOGETHER];\n"
+"enum { PACK = MBK_TOGETHER < 4 ? MBK_TOGETHER : 4 };\nmbk_i32 column[MBK_TOGETHER];\n",
 "#pragma unroll\nfor (int u = 0; u < MBK_TOGETHER; u += PACK) {\n"
 "const mbk_pack<mbk_i32, PACK> pack = mbk_load_pack<mbk_i32, PACK>(columns + u);\n#pragma unroll\n"
 "for (int j = 0; j < PACK; j++) {\ncolumn[u + j] = pack.at[j];\n}\n}\nmbk_await();\n"
@@ -7114,7 +7096,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "#define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)\n"
 "#define MBK_NEIGHBOURS \\\n"
 "(!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n\n\n\n\n\n"
-"template <int neighbours>\n",
+"template <int neighbours>\n"
 "MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,\n"
 "const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,\n"
 "const mbk_bsr_place &at, MBK_COMPUTE (&sum)[MBK_TOGETHER]) {\n"
@@ -7123,7 +7105,7 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "for (int p = 0; p < MBK_GROUP_PACKS; p++) {\n"
 "value[p] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + p * MBK_ACTIVE * MBK_PACK);\n}\n#endif\n"
 "#if MBK_MASKED\nconst mbk_u32 mask = MBK_MATRIX_LOAD(masks);\n#endif\n"
-"mbk_bsr_factors<neighbours>(columns, x, cols, at, factor);\n#pragma unroll\n"
+"mbk_bsr_factors<neighbours>(columns, x, cols, at, factor);\n#pragma unroll\n",
 "for (int u = 0; u < MBK_TOGETHER; u++) {\nsum[u] = MBK_ZERO;\n#pragma unroll\n"
 "for (int j = 0; j < MBK_LANE_COLS; j++) {\nconst int e = u * MBK_LANE_COLS + j;\n#if MBK_MASKED\n"
 "factor[e] = mask >> e & 1 ? factor[e] : (MBK_VECTOR)0;\n#endif\n#if MBK_PATTERN\n"
@@ -7134,13 +7116,10 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_AGGREGATED\n"
-"#error \"define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours\"\n"
-"#endif\n#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n#endif\n"
-"#ifndef MBK_BLOCKS\n#error \"define MBK_BLOCKS: blocks that a multiprocessor is to hold\"\n"
-"#endif\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_AGGREGATED\n#error \"define MBK_AGGREGATED\"\n#endif\n"
+"#ifndef MBK_STREAMING\n#error \"define MBK_STREAMING\"\n#endif\n#ifndef MBK_THREADS\n"
+"#error \"define MBK_THREADS\"\n#endif\n#ifndef MBK_BLOCKS\n#error \"define MBK_BLOCKS\"\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n"
 "#define MBK_ALL 0xffffffffu\n#define MBK_SIDE 16\n#define MBK_IN_FLIGHT 2\n"
 "#define MBK_AHEAD 2048\n#define MBK_PART 0x80000000u\n#define MBK_FIXUP_THREADS 512\n\n\n"
@@ -7157,9 +7136,9 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,\n"
 "mbk_u64 cols) {\nconst mbk_u32 place = mbk_lane() % MBK_SIDE;\nmbk_cb_head head = {0, 0};\n"
 "if (MBK_COUNT(word) != 0) {\ndata += MBK_OFFSET(word);\n#if MBK_AGGREGATED\n"
-"const mbk_u32 width = MBK_WIDTH(word);\nif (width == 2) {\n",
+"const mbk_u32 width = MBK_WIDTH(word);\nif (width == 2) {\n"
 "head.column = first + MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n} else if (width == 1) {\n"
-"head.column = first + MBK_MATRIX_LOAD(data + place);\n} else if (width == 3) {\n"
+"head.column = first + MBK_MATRIX_LOAD(data + place);\n} else if (width == 3) {\n",
 "head.column = first + MBK_MATRIX_LOAD((const mbk_u32 *)data + place);\n} else\n#endif\n{\n"
 "head.column = first + place < cols ? first + place : (mbk_u32)cols - 1;\n}\n"
 "data += MBK_COLUMNS(word);\nif (MBK_FORM(word) == MBK_CSR) {\n"
@@ -7179,10 +7158,10 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), MBK_SIDE);\n"
 "#if MBK_PATTERN\nMBK_COMPUTE sum = active ? MBK_UNIT(one, x) : MBK_ZERO;\n#else\n"
 "MBK_COMPUTE sum = active ? MBK_MUL(MBK_MATRIX_LOAD(values + k), x) : MBK_ZERO;\n#endif\n"
-"const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);\n",
+"const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);\n"
 "const mbk_u32 begins = mbk_ballot(MBK_ALL, place == 0 || before != row);\n"
 "const int begin = 31 - mbk_leading_zeros(begins & (MBK_ALL >> (31 - lane)));\n"
-"for (mbk_u32 step = 0; step < steps; step++) {\n"
+"for (mbk_u32 step = 0; step < steps; step++) {\n",
 "const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, MBK_SIDE);\n"
 "if ((int)lane - (1 << step) >= begin) {\nsum = MBK_ADD(other, sum);\n}\n}\n"
 "if (active && (lane == 31 || (begins >> (lane + 1) & 1))) {\n"
@@ -7202,10 +7181,10 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
 "const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), MBK_SIDE);\n"
 "if (begin + step + i < end) {\n#if MBK_PATTERN\nsum = MBK_ADD(sum, MBK_UNIT(one, x));\n#else\n"
-"sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n#endif\n}\n}\n}\nreturn sum;\n}\n\n\n\n",
+"sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n#endif\n}\n}\n}\nreturn sum;\n}\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n"
 "mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
-"const mbk_u32 place = mbk_lane() % MBK_SIDE;\n#if !MBK_PATTERN\n"
+"const mbk_u32 place = mbk_lane() % MBK_SIDE;\n#if !MBK_PATTERN\n",
 "const MBK_VALUE *values = (const MBK_VALUE *)data;\n#endif\n#pragma unroll 1\n"
 "for (int column = 0; column < MBK_SIDE; column += 4) {\nmbk_u32 there[4];\n#if !MBK_PATTERN\n"
 "MBK_VALUE value[4];\n#endif\n#pragma unroll\nfor (int i = 0; i < 4; i++) {\n"
@@ -7225,10 +7204,10 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
 "const bool mine = form == MBK_COO;\n"
 "mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);\n}\n"
-"if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\nconst bool mine = form == MBK_CSR;\n",
+"if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\nconst bool mine = form == MBK_CSR;\n"
 "sum = mbk_cb_csr(mine ? count : 0, mine ? steps : 0, data + MBK_SIDE, one, head.index,\n"
 "factor, sum);\n}\nif (mbk_ballot(MBK_ALL, form == MBK_DENSE) != 0) {\nsum =\n"
-"mbk_cb_dense(data + 2 * MBK_SIDE, one, form == MBK_DENSE ? head.index : 0, factor, sum);\n}\n"
+"mbk_cb_dense(data + 2 * MBK_SIDE, one, form == MBK_DENSE ? head.index : 0, factor, sum);\n}\n",
 "return sum;\n}\n\n\nMBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {\n"
 "const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\nsums[mbk_lane()] = MBK_ZERO;\n"
 "mbk_warp_sync(MBK_ALL);\nreturn MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n"
@@ -7246,11 +7225,11 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "mbk_u64 a_rows, mbk_u64 a_cols, mbk_u64 a_tasks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
 "MBK_JOIN(mbk_cb_product_arguments, a, a_task_block, a_task_target, a_words, a_first, a_data, "
 "a_one, a_x, a_y, a_carries, a_rows, a_cols, a_tasks, a_alpha, a_beta)\n"
-"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n",
+"MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
 "const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\nmbk_release();\n"
 "if (task >= a.tasks) {\nreturn;\n}\nMBK_SHARED_MEMORY(shared);\n"
 "MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32;\n"
-"const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n"
+"const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n\n",
 "const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
 "const mbk_u64 block = mbk_load(a.task_block + task);\n"
 "mbk_u32 left = (mbk_u32)(mbk_load(a.task_block + task + 1) - block);\n"
@@ -7271,10 +7250,10 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "sum = mbk_cb_blocks(word, head, a.data, a.one, a.x, sums + half * MBK_SIDE, sum);\n"
 "if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
 "const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
-"const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n",
+"const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
 "if (lane < MBK_SIDE && target & MBK_PART) {\na.carries[row] = total;\n"
 "} else if (lane < MBK_SIDE && row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, total);\n}\n"
-"sum = MBK_ZERO;\ntarget++;\n}\nword = next;\nnext = later;\nnext_first = later_first;\n"
+"sum = MBK_ZERO;\ntarget++;\n}\nword = next;\nnext = later;\nnext_first = later_first;\n",
 "head = ahead;\n}\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
 "mbk_cb_fixup(MBK_GRID_CONSTANT mbk_cb_fixup_arguments a) {\nMBK_VECTOR *const y = a.y;\n"
 "MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
@@ -7316,8 +7295,7 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n"
-"#error \"define MBK_HUBS: the number of hubs that fit in shared memory\"\n#endif\n"
+"\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n#error \"define MBK_HUBS\"\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\nstruct mbk_hubs_source {\nconst MBK_VECTOR *x, *hubs;\n"
 "};\n\nMBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
@@ -7339,8 +7317,8 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "shared[i] = mbk_load_after_wait(x + mbk_load(hub_col + i));\n}\n}\nmbk_block_sync();\n"
 "for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
 "tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\nmbk_scan_no_dot none;\n"
-"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n",
-"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n"
+"(void)mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts,\n"
+"tails, nnz, tile, alpha, beta, old, none);\nmbk_warp_sync(MBK_ALL);\n}\n}\n\n",
 "typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
 "mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *hub_col; "
 "mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, "
@@ -7360,8 +7338,8 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE *a_values, ",
-"const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR "
+"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE *a_values, "
+"const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR ",
 "*a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 "
 "a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, "
 "a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, "
@@ -7403,24 +7381,14 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
-"\n\n\n\n\n\n#ifndef MBK_VECTORS\n#error \"define MBK_VECTORS: columns of X and Y\"\n#endif\n"
-"#ifndef MBK_WIDTH\n"
-"#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n#endif\n"
-"#ifndef MBK_SPAN\n"
-"#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
-"#endif\n#ifndef MBK_TEAM\n"
-"#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n#endif\n"
-"#ifndef MBK_UNROLL\n#error \"define MBK_UNROLL: gathers of X in flight, 4 or 8\"\n#endif\n"
-"#ifndef MBK_COLUMNS\n#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n#endif\n"
-"#ifndef MBK_ALIGNED\n"
-"#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n#endif\n"
-"#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n"
-"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
-"#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n\n"
+"\n\n\n\n\n\n#ifndef MBK_VECTORS\n#error \"define MBK_VECTORS\"\n#endif\n#ifndef MBK_WIDTH\n"
+"#error \"define MBK_WIDTH\"\n#endif\n#ifndef MBK_SPAN\n#error \"define MBK_SPAN\"\n#endif\n"
+"#ifndef MBK_TEAM\n#error \"define MBK_TEAM\"\n#endif\n#ifndef MBK_UNROLL\n"
+"#error \"define MBK_UNROLL\"\n#endif\n#ifndef MBK_COLUMNS\n#error \"define MBK_COLUMNS\"\n"
+"#endif\n#ifndef MBK_ALIGNED\n#error \"define MBK_ALIGNED\"\n#endif\n#ifndef MBK_STREAMING\n"
+"#error \"define MBK_STREAMING\"\n#endif\n#ifndef MBK_THREADS\n#error \"define MBK_THREADS\"\n"
+"#endif\n#ifndef MBK_BLOCKS\n#error \"define MBK_BLOCKS\"\n#endif\n#include \"jit/device.cuh\"\n"
+"#include \"spmv/shared/algebra.cuh\"\n\n\n"
 "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n\n"
 "#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200\n#define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE\n"
 "#else\n#define MBK_BLOCKS_PACKED MBK_BLOCKS\n#endif\n#define MBK_TEAMS (32 / MBK_TEAM)\n"
@@ -7428,7 +7396,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
 "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
 "typedef mbk_pack<MBK_COMPUTE, MBK_SPAN> mbk_many_sums;\n\n\n\n"
-"MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n",
+"MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n"
 "return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n}\n"
 "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
 "const mbk_u32 column = mbk_many_column(chunk);\nreturn column < MBK_WIDTH ? column : 0;\n"
@@ -7436,7 +7404,7 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
 "mbk_many_pack pack;\nif (packed) {\n"
 "return mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(from);\n}\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\npack.at[j] = mbk_load_after_wait(from + j);\n}\n"
+"for (int j = 0; j < MBK_SPAN; j++) {\npack.at[j] = mbk_load_after_wait(from + j);\n}\n",
 "return pack;\n}\n\n\n\n\ntemplate <bool packed>\n"
 "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
 "MBK_COMPUTE beta) {\n#pragma unroll\nfor (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
@@ -7452,14 +7420,14 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "mbk_store_pack(to, result);\n} else {\n#pragma unroll\nfor (int j = 0; j < MBK_SPAN; j++) {\n"
 "to[j] = result.at[j];\n}\n}\n}\n}\n}\n\nMBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {\n"
 "#pragma unroll\nfor (int c = 0; c < MBK_CHUNKS; c++) {\n#pragma unroll\n"
-"for (int j = 0; j < MBK_SPAN; j++) {\nsum[c][j] = MBK_ZERO;\n}\n}\n}\n\n\n\n\n",
+"for (int j = 0; j < MBK_SPAN; j++) {\nsum[c][j] = MBK_ZERO;\n}\n}\n}\n\n\n\n\n"
 "typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n\n"
 "template <bool packed, bool full>\n"
 "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n"
 "const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {\n#pragma unroll\n"
 "for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
 "const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
-"#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\nif (full || u < left) {\n"
+"#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\nif (full || u < left) {\n",
 "factor[u][c] = mbk_many_load<packed>(\n"
 "(const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step));\n}\n}\n}\n"
 "}\n\n\n\n"
@@ -7472,9 +7440,8 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n"
-"#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n#endif\n"
-"#ifndef MBK_PIECE\n#error \\\n"
+"\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n#error \"define MBK_WORDS\"\n#endif\n#ifndef MBK_PIECE\n"
+"#error \\\n"
 "\"define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it\"\n"
 "#endif\n#include \"spmv/gpu/many/lane.cuh\"\n\n#define MBK_STEPS (MBK_TEAMS * MBK_WORDS)\n"
 "#define MBK_PACK 1\n#define MBK_DEPTH 5\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
@@ -7572,8 +7539,7 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
-"\n\n\n\n\n\n\n\n\n#ifndef MBK_STAGED\n"
-"#error \"define MBK_STAGED: nonzeros that a warp stages at once, a multiple of 128\"\n#endif\n"
+"\n\n\n\n\n\n\n\n\n#ifndef MBK_STAGED\n#error \"define MBK_STAGED\"\n#endif\n"
 "#include \"spmv/gpu/many/lane.cuh\"\n\n#define MBK_ALL 0xffffffffu\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
 "#endif\n\n\n\ntemplate <class T>\n"
@@ -7595,8 +7561,8 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "mbk_many_add(value[u], factor[u], sum);\n}\n}\n}\n\ntemplate <bool packed>\n"
 "MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-"MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows, mbk_u64 nnz,\nMBK_COMPUTE alpha, MBK_COMPUTE beta) {\n",
-"MBK_SHARED_MEMORY(shared);\nmbk_i32 *const columns =\n"
+"MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows, mbk_u64 nnz,\nMBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_i32 *const columns =\n",
 "(mbk_i32 *)(shared + mbk_thread() / 32 * MBK_STAGED *\n"
 "(4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));\n"
 "MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_STAGED);\n"
@@ -7621,8 +7587,8 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "}\n\n"
 "typedef struct mbk_rows_many_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; mbk_u64 ldy, rows, "
-"nnz; mbk_scalar alpha, beta; } mbk_rows_many_arguments;\n\n\n\n",
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+"nnz; mbk_scalar alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
 "mbk_rows_many(MBK_PARAMETERS(mbk_rows_many_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
 "mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, "
 "MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar "
@@ -7717,17 +7683,11 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_TILE\n"
-"#error \"define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64\"\n#endif\n"
-"#ifndef MBK_DESCRIPTOR\n"
-"#error \"define MBK_DESCRIPTOR: the type of a lane descriptor, mbk_u32 or mbk_u64\"\n#endif\n"
-"#ifndef MBK_COORDINATE_BITS\n#error \"define MBK_COORDINATE_BITS: ceil(log2(omega * sigma))\"\n"
-"#endif\n#ifndef MBK_SIGMA\n#error \"define MBK_SIGMA: steps per lane\"\n#endif\n"
-"#ifndef MBK_OMEGA\n#error \"define MBK_OMEGA: lanes per tile, 32, 16 or 8\"\n#endif\n"
-"#ifndef MBK_THREADS\n"
-"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
-"#ifndef MBK_DUAL\n"
-"#error \"define MBK_DUAL: 1 for the dual-buffer commit, 0 for the carry-out commit\"\n#endif\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_TILE\n#error \"define MBK_TILE\"\n#endif\n"
+"#ifndef MBK_DESCRIPTOR\n#error \"define MBK_DESCRIPTOR\"\n#endif\n#ifndef MBK_COORDINATE_BITS\n"
+"#error \"define MBK_COORDINATE_BITS\"\n#endif\n#ifndef MBK_SIGMA\n#error \"define MBK_SIGMA\"\n"
+"#endif\n#ifndef MBK_OMEGA\n#error \"define MBK_OMEGA\"\n#endif\n#ifndef MBK_THREADS\n"
+"#error \"define MBK_THREADS\"\n#endif\n#ifndef MBK_DUAL\n#error \"define MBK_DUAL\"\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#define MBK_TILE_STEPS (MBK_OMEGA * MBK_SIGMA)\n"
 "#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)\n"
@@ -7741,10 +7701,10 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,\n"
 "MBK_COMPUTE (&product)[MBK_UNROLL]) {\nmbk_i32 column[MBK_UNROLL];\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
-"if (k < count) {\ncolumn[u] = mbk_load(a.col_ind + k) - MBK_BASE;\n#if !MBK_PATTERN\n",
+"if (k < count) {\ncolumn[u] = mbk_load(a.col_ind + k) - MBK_BASE;\n#if !MBK_PATTERN\n"
 "product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n#endif\n}\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
-"#if MBK_PATTERN\nproduct[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);\n#else\n"
+"#if MBK_PATTERN\nproduct[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);\n#else\n",
 "product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n#endif\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,\n"
 "mbk_u32 mask) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
@@ -7763,11 +7723,11 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n#pragma unroll\n"
 "for (int k = 0; k < MBK_SIGMA; k++) {\nif (k < steps) {\nif (flags >> k & 1) {\n"
 "if (row == first_row) {\nfirst = sum;\n} else {\nsums[row] = sum;\n}\nsum = MBK_ZERO;\nrow++;\n"
-"} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n",
+"} else {\nsum = MBK_ADD(sum, products[nonzero]);\nnonzero++;\n}\n}\n}\n\n\n"
 "const bool ends = row != first_row;\nint closed = ends || lane == 0;\n"
 "for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
 "const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);\n"
-"const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);\n"
+"const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);\n",
 "if (!closed && (int)lane >= d) {\nsum = MBK_ADD(before, sum);\nclosed = before_closed;\n}\n}\n"
 "const MBK_COMPUTE carried = mbk_shuffle_up(mask, sum, 1, MBK_OMEGA);\nif (ends) {\n"
 "sums[first_row] = lane == 0 ? first : MBK_ADD(carried, first);\n}\n"
@@ -7785,10 +7745,10 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "*carry_out; mbk_scalar alpha, beta; } mbk_merbit_product_arguments; typedef struct "
 "mbk_merbit_fixup_arguments { const MBK_ROW_PTR *row_ptr; const MBK_TILE *tile_y; const "
 "MBK_COMPUTE *carry_first, *carry_out; MBK_VECTOR *y; mbk_u64 tiles, blocks; mbk_scalar alpha, "
-"beta; } mbk_merbit_fixup_arguments;\n\n#if MBK_DUAL\n",
+"beta; } mbk_merbit_fixup_arguments;\n\n#if MBK_DUAL\n"
 "typedef mbk_merbit_product_dual_arguments mbk_merbit_given_arguments;\n#else\n"
 "typedef mbk_merbit_product_arguments mbk_merbit_given_arguments;\n#endif\n\n\n\n\n\n\n\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n",
 "mbk_merbit_product(MBK_GRID_CONSTANT mbk_merbit_given_arguments given) {\n"
 "MBK_VECTOR *const y = given.y;\n#if MBK_DUAL\nconst bool multiply = true;\n#else\n"
 "MBK_SCALARS_OF(given);\nconst bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n#endif\n"
@@ -7808,10 +7768,10 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "tile_rows = (mbk_u32)(MBK_ROW(given.tile_y[tile + 1]) - row);\nsums = products + count;\n"
 "if (!multiply) {\nfor (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\nsums[i] = MBK_ZERO;\n"
 "}\n} else if (entry & MBK_MARK) {\ntail = mbk_tile_long(a, count, lane, mask);\n} else {\n"
-"const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n",
+"const MBK_DESCRIPTOR descriptor = mbk_load(given.lane_desc + tile * MBK_OMEGA + lane);\n"
 "for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
 "MBK_COMPUTE product[MBK_UNROLL];\nmbk_products(a, at, count, product);\n#pragma unroll\n"
-"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
+"for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n",
 "if (k < count) {\nproducts[k] = product[u];\n}\n}\n}\nmbk_warp_sync(mask);\n"
 "const mbk_u64 left = given.path - tile * MBK_TILE_STEPS;\nconst int steps =\n"
 "(int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
@@ -7829,11 +7789,11 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "if (group == MBK_BLOCK_TILES - 1 || tile == given.tiles - 1) {\n"
 "const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n#if MBK_DUAL\n"
 "if (row + tile_rows < given.rows) {\nmbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n}\n"
-"#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n",
+"#else\ngiven.carry_out[mbk_block()] = open;\n#endif\n}\n}\n\n#if !MBK_DUAL\n\n\n\n\n"
 "#define MBK_FIXUP_THREADS 256\n#define MBK_FIXUP_LONG 24\n"
 "MBK_KERNEL_1 MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
 "mbk_merbit_fixup(MBK_GRID_CONSTANT mbk_merbit_fixup_arguments a) {\nMBK_VECTOR *const y = a.y;\n"
-"MBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\nMBK_SHARED_MEMORY(shared);\n"
+"MBK_SCALARS_OF(a);\nMBK_SCALARS_LOAD;\nMBK_SHARED_MEMORY(shared);\n",
 "MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
 "mbk_u32 *const long_rows = (mbk_u32 *)(partial + MBK_FIXUP_THREADS);\n"
 "const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
@@ -7854,10 +7814,10 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "const mbk_u64 end = first_block + w * 32 + bit;\n"
 "const mbk_u64 row = MBK_ROW(a.tile_y[end * MBK_BLOCK_TILES]);\n"
 "const mbk_u64 start = (mbk_u64)(a.row_ptr[row] - MBK_BASE) + row;\nMBK_COMPUTE sum = MBK_ZERO;\n"
-"for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n",
+"for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n"
 "from < end; from += MBK_FIXUP_THREADS) {\nsum = MBK_ADD(sum, a.carry_out[from]);\n}\n"
 "partial[mbk_thread()] = sum;\nmbk_block_sync();\n"
-"for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\nif (mbk_thread() < half) {\n"
+"for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\nif (mbk_thread() < half) {\n",
 "partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);\n}\n"
 "mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n"
 "MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
@@ -8008,8 +7968,7 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
-"#ifndef MBK_ROUNDS\n"
-"#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n#endif\n\n\n\n"
+"#ifndef MBK_ROUNDS\n#error \"define MBK_ROUNDS\"\n#endif\n\n\n\n"
 "#define MBK_WARPS (MBK_THREADS / 32)\n#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
 "#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
@@ -8029,8 +7988,8 @@ static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
 "(mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
 "return over ? 2 * (row + 1) + 1 : 2 * row;\n}\n\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
-"mbk_u64 chunk, mbk_u32 ends) {\nconst mbk_u64 row = chunk_row[chunk] / 2;\n",
-"if (chunk_row[chunk + 1] / 2 == row) {\nreturn MBK_OPEN;\n}\n"
+"mbk_u64 chunk, mbk_u32 ends) {\nconst mbk_u64 row = chunk_row[chunk] / 2;\n"
+"if (chunk_row[chunk + 1] / 2 == row) {\nreturn MBK_OPEN;\n}\n",
 "const mbk_u64 first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
 "const mbk_u64 back = chunk - (first + ends * row) / MBK_CHUNK;\n"
 "return back > 0 ? (mbk_u32)back : MBK_OPEN;\n}\n\n\n\nstruct mbk_merge_chunk {\n"
@@ -8119,13 +8078,10 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
-"\n\n\n\n\n\n\n#ifndef MBK_LANES\n"
-"#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n#endif\n#ifndef MBK_UNROLL\n"
-"#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n#endif\n"
-"#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"\n\n\n\n\n\n\n#ifndef MBK_LANES\n#error \"define MBK_LANES\"\n#endif\n#ifndef MBK_UNROLL\n"
+"#error \"define MBK_UNROLL\"\n#endif\n#ifndef MBK_STREAMING\n#error \"define MBK_STREAMING\"\n"
+"#endif\n#ifndef MBK_THREADS\n#error \"define MBK_THREADS\"\n#endif\n#include \"jit/device.cuh\"\n"
+"#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n#endif\n\n"
 "typedef struct mbk_rows_product_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 "
@@ -8140,10 +8096,10 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n\n"
 "MBK_ROW_PTR left = mbk_load(a.row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n#pragma unroll 1\n"
 "for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n",
+"mbk_i32 column[MBK_UNROLL];\n#if !MBK_PATTERN\nMBK_VALUE value[MBK_UNROLL] = {};\n#endif\n"
 "MBK_VECTOR factor[MBK_UNROLL] = {};\n#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\n"
 "if (u * MBK_LANES < left) {\n"
-"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n"
+"column[u] = MBK_MATRIX_LOAD(a.col_ind + at + u * MBK_LANES) - MBK_BASE;\n#if !MBK_PATTERN\n",
 "value[u] = MBK_MATRIX_LOAD(a.values + at + u * MBK_LANES);\n#endif\n}\n}\nmbk_await();\n"
 "#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (u * MBK_LANES < left) {\n"
 "factor[u] = mbk_load_after_wait(a.x + column[u]);\n}\n}\n\n\n#pragma unroll\n"
@@ -8197,9 +8153,8 @@ NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
-"#ifndef MBK_ALIGNED\n"
-"#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-"#endif\n\n\n\n#ifndef MBK_GATHER\n#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
+"#ifndef MBK_ALIGNED\n#error \"define MBK_ALIGNED\"\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
+"#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
 "#define MBK_GATHER(source, column) mbk_load_behind((source) + ((column)-MBK_BASE))\n#else\n"
 "#define MBK_GATHER(source, column) mbk_load_after_wait((source) + ((column)-MBK_BASE))\n#endif\n"
 "#endif\n\n\ntemplate <bool full, class T>\n"
@@ -8338,22 +8293,15 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
-"\n\n\n#ifndef MBK_STEPS\n#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
-"#endif\n#ifndef MBK_PACK\n"
-"#error \"define MBK_PACK: neighbours that a lane takes, a power of two, at most 32 bytes of sums\"\n"
-"#endif\n#ifndef MBK_DEPTH\n"
-"#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n#endif\n"
-"#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n"
-"#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n#endif\n"
-"#ifndef MBK_BLOCKS\n"
-"#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n#endif\n\n"
-"#include \"spmv/shared/nonempty_rows.cuh\"\n\n#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
-"#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n#if MBK_STREAMING\n"
-"#define MBK_MATRIX_LOAD mbk_load_streaming\n#define MBK_PACK_LOAD mbk_load_pack_streaming\n"
-"#else\n#define MBK_MATRIX_LOAD mbk_load\n#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\n"
-"struct mbk_scan_no_dot {};\n"
+"\n\n\n#ifndef MBK_STEPS\n#error \"define MBK_STEPS\"\n#endif\n#ifndef MBK_PACK\n"
+"#error \"define MBK_PACK\"\n#endif\n#ifndef MBK_DEPTH\n#error \"define MBK_DEPTH\"\n#endif\n"
+"#ifndef MBK_STREAMING\n#error \"define MBK_STREAMING\"\n#endif\n#ifndef MBK_THREADS\n"
+"#error \"define MBK_THREADS\"\n#endif\n#ifndef MBK_BLOCKS\n#error \"define MBK_BLOCKS\"\n"
+"#endif\n\n#include \"spmv/shared/nonempty_rows.cuh\"\n\n"
+"#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n\n"
+"#if MBK_STREAMING\n#define MBK_MATRIX_LOAD mbk_load_streaming\n"
+"#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
+"#define MBK_PACK_LOAD mbk_load_pack\n#endif\n\n\n\nstruct mbk_scan_no_dot {};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_no_dot &, mbk_u32, MBK_COMPUTE) {\n}\n#if MBK_DOTS\n"
 "struct mbk_scan_dot {\nconst MBK_VECTOR *x;\ndouble sum;\n};\n"
 "MBK_DEVICE void mbk_scan_meet(mbk_scan_dot &dot, mbk_u32 row, MBK_COMPUTE part) {\n"
@@ -8363,12 +8311,12 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
 "const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held,\nDOT &dot) {\n"
 "const mbk_u32 row = MBK_ROW_OF(row_number + ended);\n"
-"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
+"const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
 "y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
 "mbk_scan_meet(dot, row, final);\n}\n\n\nMBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
 "mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n#pragma unroll\n"
 "for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
+"const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n",
 "before += (int)mbk_lane() >= d ? other : 0;\n}\nreturn before - (mbk_u32)mbk_popcount(ends);\n"
 "}\n\n\n\n\n\n\n\n\n\n\ntemplate <class DOT>\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
@@ -8388,11 +8336,11 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
 "spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
 "mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
 "(mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\nconst mbk_u32 first = ended;\n"
-"MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n",
+"MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n#pragma unroll\n"
 "for (int j = 0; j < MBK_PACK; j++) {\nsum = MBK_ADD(sum, product[g][j]);\nif (own >> j & 1) {\n"
 "if (ended == first) {\nhead = sum;\n} else {\n"
 "mbk_scan_commit_row(row_number, ended, sum, row_id, y, alpha, beta, old, held, dot);\n}\n"
-"ended++;\nsum = MBK_ZERO;\n}\n}\n\nconst mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+"ended++;\nsum = MBK_ZERO;\n}\n}\n\nconst mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n",
 "const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
 "#pragma unroll\nfor (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
 "const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\nif (distance >= d) {\n"
@@ -8586,14 +8534,10 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
-"\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n"
-"#error \"define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW\"\n"
-"#endif\n#ifndef MBK_UNROLL\n"
-"#error \"define MBK_UNROLL: loads of values that one lane keeps in flight\"\n#endif\n"
-"#ifndef MBK_STREAMING\n"
-"#error \"define MBK_STREAMING: 1 if the matrix is loaded past the caches\"\n#endif\n"
-"#ifndef MBK_THREADS\n#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n#endif\n"
-"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
+"\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error \"define MBK_SORTED\"\n#endif\n#ifndef MBK_UNROLL\n"
+"#error \"define MBK_UNROLL\"\n#endif\n#ifndef MBK_STREAMING\n#error \"define MBK_STREAMING\"\n"
+"#endif\n#ifndef MBK_THREADS\n#error \"define MBK_THREADS\"\n#endif\n#include \"jit/device.cuh\"\n"
+"#include \"spmv/shared/algebra.cuh\"\n\n#if MBK_STREAMING\n"
 "#define MBK_PACK_LOAD mbk_load_pack_streaming\n#else\n#define MBK_PACK_LOAD mbk_load_pack\n"
 "#endif\n#define MBK_ALL 0xffffffffu\n#define MBK_WINDOW 1024\n"
 "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))\n\n#include \"spmv/shared/pages.cuh\"\n"
@@ -8609,10 +8553,10 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n#endif\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nconst mbk_u32 k = at + u * MBK_PACK;\nif (k < count) {\n"
 "column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n#if !MBK_PATTERN\n"
-"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n#endif\n}\n}\n",
+"value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n#endif\n}\n}\n"
 "MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
-"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n"
+"const mbk_u32 from = mbk_sliced_column(base, column[u].at[j]);\nproduct[u][j] = MBK_ZERO;\n",
 "if (at + u * MBK_PACK + j < count) {\n#if MBK_PATTERN\n"
 "product[u][j] = MBK_UNIT(values, mbk_load_after_wait(x + from));\n#else\n"
 "product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load_after_wait(x + from));\n#endif\n}\n"
@@ -8630,11 +8574,11 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 "{ MBK_JOIN(mbk_sliced_product_arguments, a, a_slice_start, a_column_start, a_pages, a_length, "
 "a_row_id, a_columns, a_values, a_table, a_x, a_y, a_rows, a_alpha, a_beta)\n"
 "MBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
-"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n",
+"const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
 "const mbk_u64 slice = thread / 32;\nmbk_release();\nconst MBK_COMPUTE factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\nif (slice * 32 >= a.rows) {\nreturn;\n}\n"
 "const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(a.length + thread) : 0;\n"
-"const mbk_u32 page = mbk_load(a.pages + thread);\n"
+"const mbk_u32 page = mbk_load(a.pages + thread);\n",
 "const mbk_u32 start = mbk_load(a.column_start + slice);\nconst mbk_u32 width =\n"
 "factor != (MBK_COMPUTE)0 ? mbk_load(a.column_start + slice + 1) - start : 0;\n"
 "const mbk_u16 *const columns = a.columns + (mbk_u64)start * 32;\n"
@@ -8652,35 +8596,27 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
-"\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
-"#endif\n#ifndef MBK_PATTERN\n"
-"#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n#endif\n"
-"#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of the offsets of rows, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of sums, alpha and beta\"\n"
-"#endif\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR: the type of x and y in memory\"\n#endif\n"
-"#ifndef MBK_STORED\n"
-"#error \"define MBK_STORED: how values are stored, a number of spmv/shared/values.cuh\"\n#endif\n"
-"#ifndef MBK_SCALARS_DEVICE\n#error \\\n"
+"\n\n#ifndef MBK_VALUE\n#error \"define MBK_VALUE\"\n#endif\n#ifndef MBK_PATTERN\n"
+"#error \"define MBK_PATTERN\"\n#endif\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n"
+"#endif\n#ifndef MBK_BASE\n#error \"define MBK_BASE\"\n#endif\n#ifndef MBK_COMPUTE\n"
+"#error \"define MBK_COMPUTE\"\n#endif\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR\"\n#endif\n"
+"#ifndef MBK_STORED\n#error \"define MBK_STORED\"\n#endif\n#ifndef MBK_SCALARS_DEVICE\n#error \\\n"
 "\"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
-"#endif\n\n#ifndef MBK_SEMIRING\n"
-"#error \"define MBK_SEMIRING: 0 for plus-times, else a number of spmv/shared/semiring.cuh\"\n"
-"#endif\n\n\n\n#if MBK_SEMIRING\n#include \"spmv/shared/semiring.cuh\"\n#else\n\n"
-"#define MBK_SCALAR MBK_COMPUTE\n#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
-"#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
+"#endif\n\n#ifndef MBK_SEMIRING\n#error \"define MBK_SEMIRING\"\n#endif\n\n\n\n#if MBK_SEMIRING\n"
+"#include \"spmv/shared/semiring.cuh\"\n#else\n\n#define MBK_SCALAR MBK_COMPUTE\n"
+"#define MBK_ABSENT ((MBK_COMPUTE)0)\n#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
 "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
 "#define MBK_ZERO ((MBK_COMPUTE)0)\n#define MBK_ADD(a, b) ((a) + (b))\n"
 "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n\n\n"
 "#define MBK_RESULT(sum, old) \\\n((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum) \\\n"
 ": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
 "#define MBK_STOPS 0\n#endif\n\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
-"#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n",
+"#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n"
 "if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
 "#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
 "#define MBK_SCALAR_ARGUMENTS stop, none\n#define MBK_SCALARS_OF(a) \\\n"
 "const mbk_i32 *const stop = mbk_scalar_as<const mbk_i32 *>((a).alpha); \\\n"
-"const MBK_SCALAR none = MBK_ABSENT; \\\n(void)stop, (void)none\n"
+"const MBK_SCALAR none = MBK_ABSENT; \\\n(void)stop, (void)none\n",
 "#define MBK_ALPHA ((MBK_SCALAR)1)\n"
 "#define MBK_SCALARS_LOAD const MBK_SCALAR alpha = MBK_ALPHA, beta = MBK_ABSENT\n"
 "#elif MBK_SCALARS_DEVICE\n"
@@ -8703,10 +8639,8 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE\"\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_blocks_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "mbk_u64 rows, count, step; mbk_u32 *against; } mbk_csr_blocks_arguments;\n\n\n"
 "#define MBK_BLOCK_SHAPES 0x1fffcu\n#define MBK_BLOCK_PART 256\n\n"
@@ -8725,9 +8659,9 @@ static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
 "const mbk_i64 start = (mbk_i64)a.row_ptr[row] - MBK_BASE;\n"
 "const mbk_i64 end = (mbk_i64)a.row_ptr[row + 1] - MBK_BASE;\n"
 "const mbk_i64 next = row + 1 < a.rows ? (mbk_i64)a.row_ptr[row + 2] - MBK_BASE - end : -1;\n"
-"bool same = next == end - start;\n",
+"bool same = next == end - start;\n"
 "for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\nconst mbk_i64 stop =\n"
-"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+"part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n",
 "if (part > 0 && ((mbk_ballot(0xffffffffu, !same) != 0 &&\n"
 "(mbk_csr_any(wide) & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES) ||\n"
 "mbk_csr_ruled_out(a.against))) {\nbreak;\n}\n"
@@ -8746,10 +8680,8 @@ static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_check_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_COLUMN\n"
-"#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_COLUMN\n"
+"#error \"define MBK_COLUMN\"\n#endif\n#ifndef MBK_BASE\n#error \"define MBK_BASE\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN *col_ind; "
 "mbk_i64 rows, cols, nnz; mbk_u32 *bad; } mbk_csr_check_arguments; typedef struct "
@@ -8769,10 +8701,8 @@ static const char *const mbi_source_spmv_shared_csr_check_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE\"\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_columns_count_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; mbk_u32 "
 "stride; mbk_u32 *counts; } mbk_columns_count_arguments; typedef struct "
 "mbk_columns_lengths_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 cols; mbk_u32 stride; "
@@ -8792,8 +8722,8 @@ static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
 "#define MBK_BINS 4096\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_columns_bins(MBK_GRID_CONSTANT mbk_columns_bins_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const own = (mbk_u32 *)shared;\n"
-"for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n",
-"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
+"for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nown[i] = 0;\n}\nmbk_block_sync();\n"
+"for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n",
 "c += (mbk_u64)mbk_grid() * 256) {\nif (a.counts[c] > 0) {\n"
 "mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
 "mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nif (own[i] > 0) {\n"
@@ -8801,10 +8731,8 @@ static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_hash_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE\"\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_hash_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "mbk_u64 rows, nnz; mbk_u64 *hash; } mbk_csr_hash_arguments;\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_csr_mix(mbk_u64 place, mbk_u64 number) {\n"
@@ -8823,10 +8751,9 @@ static const char *const mbi_source_spmv_shared_csr_hash_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#include \"spmv/shared/pages.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE\"\n#endif\n#include \"jit/device.cuh\"\n\n"
+"#include \"spmv/shared/pages.cuh\"\n\n"
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
 "*col_ind; mbk_u64 rows, nnz; mbk_u32 shift; mbk_u32 *sectors, *narrow; } "
 "mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
@@ -8846,8 +8773,8 @@ static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
 "table[i] = 0xffffffffu;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 i = mbk_thread(); i < most; i += MBK_SAMPLE_THREADS * MBK_SAMPLE_TOGETHER) {\n"
 "mbk_u32 sector[MBK_SAMPLE_TOGETHER];\n#pragma unroll\n"
-"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n",
-"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n"
+"for (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
+"const mbk_u32 k = i + j * MBK_SAMPLE_THREADS;\n",
 "sector[j] = (mbk_u32)(mbk_load(col_ind + first + (k < most ? k : i)) - MBK_BASE) >> shift;\n}\n"
 "#pragma unroll\n\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "found += mbk_sample_new(table, sector[j]);\n}\n}\nfor (int d = 16; d > 0; d >>= 1) {\n"
@@ -8877,17 +8804,14 @@ static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
-"\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n"
-"#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n#endif\n"
-"#ifndef MBK_COMPUTE\n#error \"define MBK_COMPUTE: the type of results\"\n#endif\n"
-"#ifndef MBK_EPILOGUE_VECTORS\n"
-"#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n#endif\n"
-"#ifndef MBK_EPILOGUE_SCALARS\n#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n"
-"#endif\n\n\n\n\n#include \"jit/device.cuh\"\n\n#include \"jit/functions.cuh\"\n"
-"#ifdef MBK_EPILOGUE_AFTER\n#include MBK_EPILOGUE_AFTER\n#endif\n\n#ifndef MBK_EPILOGUE_IDLE\n"
-"#define MBK_EPILOGUE_IDLE(i, scalars) false\n#endif\n\n#define MBK_EPILOGUE_THREADS 256\n"
-"#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR))\n\n#ifdef MBK_EPILOGUE_RESULT\n"
-"#define MBK_EPILOGUE_WRITES 1\n#else\n#define MBK_EPILOGUE_WRITES 0\n"
+"\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR\"\n#endif\n#ifndef MBK_COMPUTE\n"
+"#error \"define MBK_COMPUTE\"\n#endif\n#ifndef MBK_EPILOGUE_VECTORS\n"
+"#error \"define MBK_EPILOGUE_VECTORS\"\n#endif\n#ifndef MBK_EPILOGUE_SCALARS\n"
+"#error \"define MBK_EPILOGUE_SCALARS\"\n#endif\n\n\n\n\n#include \"jit/device.cuh\"\n\n"
+"#include \"jit/functions.cuh\"\n#ifdef MBK_EPILOGUE_AFTER\n#include MBK_EPILOGUE_AFTER\n"
+"#endif\n\n#ifndef MBK_EPILOGUE_IDLE\n#define MBK_EPILOGUE_IDLE(i, scalars) false\n#endif\n\n"
+"#define MBK_EPILOGUE_THREADS 256\n#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR))\n\n"
+"#ifdef MBK_EPILOGUE_RESULT\n#define MBK_EPILOGUE_WRITES 1\n#else\n#define MBK_EPILOGUE_WRITES 0\n"
 "#define MBK_EPILOGUE_RESULT in_ax\n#endif\n#ifdef MBK_EPILOGUE_SUM0\n"
 "#define MBK_EPILOGUE_HAS0 1\n#else\n#define MBK_EPILOGUE_HAS0 0\n#define MBK_EPILOGUE_SUM0 0.0\n"
 "#endif\n#ifdef MBK_EPILOGUE_SUM1\n#define MBK_EPILOGUE_HAS1 1\n#else\n"
@@ -8898,9 +8822,9 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "typedef struct mbk_epilogue_rows_arguments { const MBK_VECTOR *product; MBK_VECTOR *y; mbk_u64 "
 "rows; mbk_i32 aligned; mbk_epilogue call; } mbk_epilogue_rows_arguments;\n\n"
 "#define MBK_EPILOGUE_NAMES(T) \\\n"
-"const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n",
+"const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2, \\\n"
 "const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1, \\\n"
-"const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
+"const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n",
 "#define MBK_EPILOGUE_VALUES(T, y) \\\n"
 "(T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j], \\\n"
 "(T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], \\\n"
@@ -8921,10 +8845,10 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
 "const mbk_u32 thread = mbk_thread();\nmbk_epilogue_lanes(sums);\nmbk_block_sync();\n"
 "#pragma unroll\nfor (int k = 0; k < 2; k++) {\nif (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\n"
-"shared[thread / 16 + k] = sums[k];\n}\n}\nmbk_block_sync();\nif (thread < 32) {\n#pragma unroll\n",
+"shared[thread / 16 + k] = sums[k];\n}\n}\nmbk_block_sync();\nif (thread < 32) {\n#pragma unroll\n"
 "for (int k = 0; k < 2; k++) {\n"
 "sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n? shared[2 * thread + k]\n"
-": 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n"
+": 0.0;\n}\nmbk_epilogue_lanes(sums);\n}\n}\n\n",
 "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
 "if (mbk_thread() == 0) {\nplace[0] = sums[0];\nplace[1] = sums[1];\n}\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
@@ -8945,9 +8869,9 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
 "mbk_epilogue_rows(MBK_GRID_CONSTANT mbk_epilogue_rows_arguments a) {\nmbk_release();\n"
 "mbk_await();\nif (a.call.skip != (const mbk_i32 *)0 && *a.call.skip != 0) {\nreturn;\n}\n"
-"double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n",
+"double sums[2] = {0.0, 0.0}, s[8];\n#pragma unroll\nfor (int i = 0; i < 8; i++) {\n"
 "s[i] = i < MBK_EPILOGUE_SCALARS ? a.call.scalars[i] : 0.0;\n}\n"
-"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
+"const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n",
 "const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n"
 "for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < a.rows; at += step) {\nconst mbk_u32 count =\n"
 "(mbk_u32)(a.rows - at < MBK_EPILOGUE_PACK ? a.rows - at : MBK_EPILOGUE_PACK);\n"
@@ -8968,18 +8892,15 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
 "if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
 "a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
-"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n",
+"if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
 "} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
-"\n\n\n#ifndef MBK_PARTS\n"
-"#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n#endif\n"
-"#ifndef MBK_TILE_ROW_NUMBER\n"
+"\n\n\n#ifndef MBK_PARTS\n#error \"define MBK_PARTS\"\n#endif\n#ifndef MBK_TILE_ROW_NUMBER\n"
 "#error \"define MBK_TILE_ROW_NUMBER(tile): the number of its first row among the non-empty\"\n"
-"#endif\n#ifndef MBK_ROW_NUMBER\n"
-"#error \"define MBK_ROW_NUMBER: the type of numbers among the non-empty rows, as in tile_row\"\n"
-"#endif\n\n#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
+"#endif\n#ifndef MBK_ROW_NUMBER\n#error \"define MBK_ROW_NUMBER\"\n#endif\n\n"
+"#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
 "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n#endif\n\n#ifndef MBK_LEADING\n"
 "#define MBK_LEADING 0\n#endif\n\n\n\n\n#define MBK_FIXUP_THREADS 256\n\n\n"
 "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
@@ -8996,9 +8917,9 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 "MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\nif (MBK_LEADING) {\n"
 "MBK_COMMIT(row * rows + part, sum);\n} else if (MBK_PARTS == 1) {\nMBK_COMMIT(row, sum);\n"
 "} else if (row * MBK_PARTS + part < rows) {\nMBK_COMMIT(row * MBK_PARTS + part, sum);\n}\n"
-"}\n\n\n\n\n\n\n\n",
+"}\n\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_ROW_NUMBER *tile_row,\n"
-"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+"const mbk_u32 *row_id, const mbk_u32 *empty_id,\n",
 "const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
 "mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
 "MBK_SCALAR_PARAMETERS) {\n"
@@ -9020,9 +8941,9 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 ": MBK_ADD(MBK_ZERO, before);\n"
 "mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\n"
 "mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
-"for (; left != 0; left &= left - 1) {\n",
+"for (; left != 0; left &= left - 1) {\n"
 "const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
-"const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
+"const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n",
 "const mbk_u64 begin = end - mbk_shuffle(MBK_ALL, back, leader, 32);\n"
 "const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
 "const MBK_COMPUTE sum =\n"
@@ -9044,8 +8965,7 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#include \"jit/device.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_nonempty_count_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
 "*counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef struct "
 "mbk_nonempty_offsets_arguments { mbk_u32 *counts; mbk_u64 blocks; mbk_u32 *total; } "
@@ -9066,8 +8986,8 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
 "sums[mbk_thread() / 32] = longer;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 warp = mbk_thread() / 32 + 1; warp < 8; warp++) {\nlonger += sums[warp];\n}\n"
 "return mbk_length_bin_size(2 * mbk_thread()) * ((longer + 31) / 32) +\n"
-"mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);\n}\n\n\n\n\n\n",
-"MBK_KERNEL MBK_BOUNDS(256)\n"
+"mbk_length_bin_size(2 * mbk_thread() + 1) * ((longer - low + 31) / 32);\n}\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(256)\n",
 "mbk_nonempty_count(MBK_GRID_CONSTANT mbk_nonempty_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const width = (mbk_u64 *)shared;\n"
 "mbk_u64 *const sorted = width + 1;\n"
@@ -9125,9 +9045,8 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
-"\n\n#ifndef MBK_EMPTY_ROWS\n"
-"#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that row numbers are not rows\"\n"
-"#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n#define MBK_OPEN 0xffffffffu\n\n#if MBK_EMPTY_ROWS\n"
+"\n\n#ifndef MBK_EMPTY_ROWS\n#error \"define MBK_EMPTY_ROWS\"\n#endif\n"
+"#define MBK_ALL 0xffffffffu\n\n\n\n#define MBK_OPEN 0xffffffffu\n\n#if MBK_EMPTY_ROWS\n"
 "#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
 "#define MBK_ROW_OF(row_number) (row_number)\n#endif\n\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_nonempty_search(const MBK_ROW_PTR *row_start, mbk_u32 count,\n"
@@ -9178,11 +9097,9 @@ NULL};
 
 static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
 "\n\n\n\n\n\n\n\n\n#include \"jit/functions.cuh\"\n\n#if MBK_SEMIRING == 4\n"
-"#ifndef MBK_OPERATOR_ZERO\n"
-"#error \"define MBK_OPERATOR_ZERO: what changes nothing by MBK_OPERATOR_ADD\"\n#endif\n"
-"#ifndef MBK_OPERATOR_ADD\n#error \"define MBK_OPERATOR_ADD: an expression in in_a and in_b\"\n"
-"#endif\n#ifndef MBK_OPERATOR_MULTIPLY\n"
-"#error \"define MBK_OPERATOR_MULTIPLY: an expression in in_a and in_x\"\n#endif\n#endif\n\n"
+"#ifndef MBK_OPERATOR_ZERO\n#error \"define MBK_OPERATOR_ZERO\"\n#endif\n"
+"#ifndef MBK_OPERATOR_ADD\n#error \"define MBK_OPERATOR_ADD\"\n#endif\n"
+"#ifndef MBK_OPERATOR_MULTIPLY\n#error \"define MBK_OPERATOR_MULTIPLY\"\n#endif\n#endif\n\n"
 "#if MBK_SEMIRING == 1\n#define MBK_ZERO ((MBK_COMPUTE)mbk_number(0x7ff0000000000000ull))\n"
 "#elif MBK_SEMIRING == 4\n#define MBK_ZERO ((MBK_COMPUTE)MBK_OPERATOR_ZERO)\n#else\n"
 "#define MBK_ZERO ((MBK_COMPUTE)0)\n#endif\n\n"
@@ -9200,9 +9117,9 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
 "#define MBK_SCALAR mbk_given_scalar\n#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
 "#define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)\n"
 "#define MBK_SCALAR_AT(address, absent) \\\n"
-"((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n\n",
+"((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n\n"
 "MBK_DEVICE mbk_given_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
-"const mbk_given_scalar scalar = {value, given};\nreturn scalar;\n}\n"
+"const mbk_given_scalar scalar = {value, given};\nreturn scalar;\n}\n",
 "MBK_DEVICE bool mbk_scalar_vanishes(const mbk_given_scalar scalar) {\n"
 "return scalar.given != 0 && scalar.value == MBK_ZERO;\n}\n\n"
 "MBK_DEVICE bool mbk_scalar_forgets(const mbk_given_scalar beta) {\n"
@@ -9250,16 +9167,13 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
-"\n\n\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#include \"jit/device.cuh\"\n\n#define MBK_CHUNK 1024\n"
-"#define MBK_EXTRACT_END 0xffffffffu\n#define MBK_ALL 0xffffffffu\n\n\n\n"
-"struct mbk_extract_csr {\nconst MBK_ROW_PTR *row_ptr;\nconst mbk_i32 *col_ind;\n"
-"mbk_u64 rows, cols;\n};\n\n\n\n\nstruct mbk_extract_shape {\nmbk_u32 high, wide, group;\n};\n\n"
-"template <int ROWS> struct mbk_extract_walk {\nMBK_ROW_PTR at[ROWS], end[ROWS];\n"
-"mbk_u32 next[ROWS];\n};\n\n"
+"\n\n\n\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_VALUE\n"
+"#error \"define MBK_VALUE\"\n#endif\n#ifndef MBK_BASE\n#error \"define MBK_BASE\"\n#endif\n"
+"#include \"jit/device.cuh\"\n\n#define MBK_CHUNK 1024\n#define MBK_EXTRACT_END 0xffffffffu\n"
+"#define MBK_ALL 0xffffffffu\n\n\n\nstruct mbk_extract_csr {\nconst MBK_ROW_PTR *row_ptr;\n"
+"const mbk_i32 *col_ind;\nmbk_u64 rows, cols;\n};\n\n\n\n\nstruct mbk_extract_shape {\n"
+"mbk_u32 high, wide, group;\n};\n\ntemplate <int ROWS> struct mbk_extract_walk {\n"
+"MBK_ROW_PTR at[ROWS], end[ROWS];\nmbk_u32 next[ROWS];\n};\n\n"
 "MBK_DEVICE mbk_u32 mbk_extract_next(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
 "return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_EXTRACT_END;\n}\n\n\n\n"
 "template <int ROWS>\n"
@@ -9273,9 +9187,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "walk.next[j] = mbk_extract_next(csr.col_ind, walk.at[j], walk.end[j]);\n}\nreturn walk;\n"
 "}\n\n\n\ntemplate <int ROWS>\n"
 "MBK_DEVICE mbk_u32 mbk_extract_least(const mbk_extract_walk<ROWS> &walk, mbk_u32 group) {\n"
-"mbk_u32 least = walk.next[0];\nif (ROWS > 1 && walk.next[ROWS - 1] < least) {\n",
+"mbk_u32 least = walk.next[0];\nif (ROWS > 1 && walk.next[ROWS - 1] < least) {\n"
 "least = walk.next[ROWS - 1];\n}\nfor (mbk_u32 d = group / 2; d > 0; d >>= 1) {\n"
-"const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, least, (int)d, 32);\n"
+"const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, least, (int)d, 32);\n",
 "least = other < least ? other : least;\n}\nreturn least;\n}\n\n\n\n\nstruct mbk_extract_tally {\n"
 "mbk_u64 blocks;\nmbk_u64 inside;\nmbk_u64 entries;\nbool descends;\n};\n\n\n"
 "MBK_DEVICE void mbk_extract_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
@@ -9296,9 +9210,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "mbk_extract_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
 "tally);\n}\n}\n}\n}\n\nMBK_DEVICE mbk_u64 mbk_extract_total(mbk_u64 own) {\n"
 "for (int d = 16; d > 0; d >>= 1) {\nown += mbk_shuffle_xor(MBK_ALL, own, d, 32);\n}\n"
-"return own;\n}\n\n\n\n",
+"return own;\n}\n\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_extract_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
-"return spans * w + rest * w / high;\n}\n\n"
+"return spans * w + rest * w / high;\n}\n\n",
 "typedef struct mbk_extract_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "mbk_u64 rows, cols, block_rows; mbk_u32 high, wide, group, windows; mbk_u64 spans; mbk_u32 rest, "
 "count; mbk_u32 *counts; mbk_u64 *sums, *answer; } mbk_extract_count_arguments; typedef struct "
@@ -9318,9 +9232,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "for (mbk_u64 first = warp * side_by_side; first < items;\n"
 "first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
 "const mbk_u64 item = first + mbk_lane() / a.group;\nconst mbk_u32 w = (mbk_u32)item / a.count;\n"
-"const mbk_u64 block_row =\n",
+"const mbk_u64 block_row =\n"
 "mbk_extract_window(a.spans, a.rest, a.high, w) + (mbk_u32)item % a.count;\n"
-"const bool there = item < items && block_row < a.block_rows;\n"
+"const bool there = item < items && block_row < a.block_rows;\n",
 "const mbk_u64 place = there ? block_row : a.block_rows;\n"
 "const mbk_u32 found = a.high > 32 ? mbk_extract_row<2>(csr, shape, place, tally)\n"
 ": mbk_extract_row<1>(csr, shape, place, tally);\ntally.blocks += speaks ? found : 0;\n"
@@ -9341,9 +9255,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "warps[mbk_thread() / 32] = sum;\n}\nmbk_block_sync();\n"
 "for (mbk_u32 w = 0; w < warp_count; w++) {\nbefore += w < mbk_thread() / 32 ? warps[w] : 0;\n"
 "total += warps[w];\n}\n*all = total;\nreturn before + sum - own;\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {\n",
+"MBK_KERNEL MBK_BOUNDS(1024) mbk_extract_sums(MBK_GRID_CONSTANT mbk_extract_sums_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 base = 0;\n"
-"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\nconst mbk_u64 i = from + mbk_thread();\n"
+"for (mbk_u64 from = 0; from < a.chunks; from += 1024) {\nconst mbk_u64 i = from + mbk_thread();\n",
 "mbk_u64 all;\nconst mbk_u64 before =\n"
 "mbk_extract_before(i < a.chunks ? a.sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
 "if (i < a.chunks) {\na.sums[i] = base + before;\n}\nbase += all;\n}\n}\n\n\n\n\n"
@@ -9364,9 +9278,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "bits >>= 32 - shift;\nshift = 0;\n}\n}\n\n\n\n"
 "MBK_DEVICE void mbk_extract_put(const mbk_extract_csr &csr, const mbk_extract_shape &shape,\n"
 "const MBK_VALUE *values, const mbk_extract_target &to,\n"
-"MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n",
+"MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\nmbk_u32 r, mbk_u64 block) {\n"
 "const mbk_u32 entries = shape.high * shape.wide;\nmbk_u64 bits = 0;\n"
-"while (next < first + shape.wide) {\nconst mbk_u32 column = next;\n"
+"while (next < first + shape.wide) {\nconst mbk_u32 column = next;\n",
 "MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
 "next = mbk_extract_next(csr.col_ind, ++at, end);\nwhile (next == column) {\n"
 "sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
@@ -9388,9 +9302,9 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
 "mbk_extract_fill(MBK_GRID_CONSTANT mbk_extract_fill_arguments a) {\n"
 "const mbk_extract_csr csr = {a.row_ptr, a.col_ind, a.rows, a.cols};\n"
-"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n",
+"const mbk_extract_shape shape = {a.high, a.wide, a.group};\n"
 "const mbk_extract_target to = {a.block_col, a.masks, a.blocks};\n"
-"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+"const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n",
 "const mbk_u64 item = warp * (32 / a.group) + mbk_lane() / a.group;\n"
 "const mbk_u64 block_row = item < a.block_rows ? item : a.block_rows;\n"
 "const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]\n"
@@ -9400,12 +9314,10 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
-"\n\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of the matrix's values\"\n#endif\n"
-"#ifndef MBK_BASE\n#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
-"#endif\n#ifndef MBK_HIGH\n#error \"define MBK_HIGH: rows of a block\"\n#endif\n#ifndef MBK_WIDE\n"
-"#error \"define MBK_WIDE: columns of a block\"\n#endif\n#include \"jit/device.cuh\"\n\n\n"
+"\n\n\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_VALUE\n"
+"#error \"define MBK_VALUE\"\n#endif\n#ifndef MBK_BASE\n#error \"define MBK_BASE\"\n#endif\n"
+"#ifndef MBK_HIGH\n#error \"define MBK_HIGH\"\n#endif\n#ifndef MBK_WIDE\n"
+"#error \"define MBK_WIDE\"\n#endif\n#include \"jit/device.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
 "}\n\ntypedef struct mbk_full_blocks_places_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
@@ -9421,9 +9333,9 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
 "const mbk_i32 *const col_ind = a.col_ind + mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
 "for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
-"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n",
+"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
 "}\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {\n"
+"mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {\n",
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n"
 "return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
 "const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;\n"
@@ -9434,9 +9346,8 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_reorder_cu[] = {
-"\n\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR: the type of vectors\"\n#endif\n"
-"#ifndef MBK_VALUE\n#error \"define MBK_VALUE: the type of values\"\n#endif\n#ifndef MBK_PLACE\n"
-"#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
+"\n\n#ifndef MBK_VECTOR\n#error \"define MBK_VECTOR\"\n#endif\n#ifndef MBK_VALUE\n"
+"#error \"define MBK_VALUE\"\n#endif\n#ifndef MBK_PLACE\n#error \"define MBK_PLACE\"\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_reorder_gather_arguments { const mbk_i32 *order; const MBK_VECTOR *from; "
 "MBK_VECTOR *to; mbk_u64 count; } mbk_reorder_gather_arguments; typedef struct "
@@ -9457,12 +9368,10 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_transpose_cu[] = {
-"\n\n\n\n\n#ifndef MBK_ROW_PTR\n"
-"#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n#endif\n"
-"#ifndef MBK_PLACE\n"
-"#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n#endif\n"
-"#include \"jit/device.cuh\"\n\n#define MBK_DIGITS 256\n#define MBK_TRANSPOSE_THREADS 512\n"
-"#define MBK_TRANSPOSE_ITEMS 12\n#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)\n"
+"\n\n\n\n\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_PLACE\n"
+"#error \"define MBK_PLACE\"\n#endif\n#include \"jit/device.cuh\"\n\n#define MBK_DIGITS 256\n"
+"#define MBK_TRANSPOSE_THREADS 512\n#define MBK_TRANSPOSE_ITEMS 12\n"
+"#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)\n"
 "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
 "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1)\n"
 "#define MBK_ALL_LANES 0xffffffffu\n\n"
@@ -9479,8 +9388,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
 "mbk_transpose_count(MBK_GRID_CONSTANT mbk_transpose_count_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const found = (mbk_u32 *)shared;\n"
-"const mbk_u64 first = mbk_block() * a.chunk;\n",
-"const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n"
+"const mbk_u64 first = mbk_block() * a.chunk;\n"
+"const mbk_u64 end = first + a.chunk < a.nnz ? first + a.chunk : a.nnz;\n",
 "if (mbk_thread() < MBK_DIGITS) {\nfound[mbk_thread()] = 0;\n}\nmbk_block_sync();\n"
 "for (mbk_u64 tile = first + mbk_thread(); tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
 "mbk_u32 key[MBK_TRANSPOSE_ITEMS];\n#pragma unroll\n"
@@ -9685,10 +9594,8 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"spmv/stages/value_forms.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE\"\n#endif\n#include \"spmv/stages/value_forms.cuh\"\n\n"
 "typedef struct mbk_forms_collect_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; "
 "mbk_u64 *keys; mbk_u32 *distinct, *against; } mbk_forms_collect_arguments; typedef struct "
 "mbk_forms_changes_arguments { const MBK_ROW_PTR *row_ptr; const void *values; mbk_u64 rows, nnz; "
@@ -9705,9 +9612,9 @@ static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n\n"
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = a.keys[i];\n}\n"
 "mbk_block_sync();\nbool many = false;\nmbk_u64 last = 0;\n"
-"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n",
+"for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !many;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\nconst mbk_u64 key = ~mbk_forms_bits(a.values, k, a.wide);\n"
-"mbk_u32 at = mbk_forms_slot(key);\n"
+"mbk_u32 at = mbk_forms_slot(key);\n",
 "for (int i = 0; i < MBK_KEYS_TRIES && copies[at] != 0 && copies[at] != key; i++) {\n"
 "at = (at + 1) % MBK_KEYS;\n}\nif (copies[at] != key || key == 0) {\n"
 "many = key != last || key == 0 ? mbk_forms_take(a.keys, a.distinct, key) : false;\nlast = key;\n"
@@ -9728,9 +9635,9 @@ static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
 "MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
 "if (wide != 0) {\n((mbk_u64 *)array)[i] = bits;\n} else {\n"
 "((mbk_u32 *)array)[i] = (mbk_u32)bits;\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {\n",
+"MBK_KERNEL MBK_BOUNDS(256) mbk_forms_number(MBK_GRID_CONSTANT mbk_forms_number_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u64 *const copies = (mbk_u64 *)shared;\n"
-"mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n"
+"mbk_u8 *const numbers = (mbk_u8 *)(copies + MBK_KEYS);\n",
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\ncopies[i] = mbk_load(a.keys + i);\n"
 "numbers[i] = mbk_load(a.number + i);\n}\nmbk_block_sync();\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
@@ -9751,16 +9658,14 @@ static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
 "bool differs = false;\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz && !differs;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
-"const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n",
+"const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
 "mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
 "if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
 NULL};
 
 static const char *const mbi_source_spmv_stages_value_sample_cu[] = {
-"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
-"#endif\n#ifndef MBK_BASE\n"
-"#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n#endif\n"
-"#include \"spmv/stages/value_forms.cuh\"\n\n"
+"\n#ifndef MBK_ROW_PTR\n#error \"define MBK_ROW_PTR\"\n#endif\n#ifndef MBK_BASE\n"
+"#error \"define MBK_BASE\"\n#endif\n#include \"spmv/stages/value_forms.cuh\"\n\n"
 "typedef struct mbk_forms_sample_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const void *values; mbk_u64 rows, nnz; mbk_u32 wide; mbk_u64 *keys; mbk_u32 *distinct, *against; "
 "} mbk_forms_sample_arguments;\n\n\n\n\n\n"
@@ -9780,9 +9685,9 @@ static const char *const mbi_source_spmv_stages_value_sample_cu[] = {
 "mbk_u32 at = (column * 2654435761u) >> 20;\n"
 "mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
 "while (there != 0 && there >> 32 != column) {\nat = (at + 1) % MBK_FORMS_COLUMNS;\n"
-"there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n}\n",
+"there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n}\n"
 "if (there != 0 && mbk_forms_bits(a.values, first + (there & 0x7fffffffu), a.wide) != bits) {\n"
-"mine |= MBK_FORM_COLUMN;\n}\n"
+"mine |= MBK_FORM_COLUMN;\n}\n",
 "if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
 "mine |= MBK_FORM_TABLE;\n}\n}\nconst mbk_u64 row =\n"
 "a.rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n"

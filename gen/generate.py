@@ -38,6 +38,7 @@ TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n
 SCALAR = re.compile(r"^MBS_(?:(?:WIDE_)?(?:BEFORE|COUNT|AFTER)\(\w+\) \{\n.*?\n\}|NOTHING_\w+\(\w+\))\n", re.M | re.S)
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
+MEANING = re.compile(r'(?<=#error "define )(\w+): [^"]*')
 
 
 LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
@@ -213,9 +214,9 @@ class Generator:
         return f"static const char *const {symbol}[] = {{\n{body},\nNULL}};\n"
 
     def kernel_source(self, name):
-        """A kernel's text without comments and indentation, with the structs that it takes in the line of their
-        #include; lines keep their numbers."""
-        text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
+        """A kernel's text without comments, indentation and what its macros mean, with the structs that it takes in
+        the line of their #include; lines keep their numbers."""
+        text = MEANING.sub(r"\1", COMMENT.sub(lambda match: match.group(1) or "", self.load(name)))
         text = SPLIT.sub(lambda match: self.split(name, *match.groups()), text)
         if "MBK_BY_FIELD" in text and "#define MBK_BY_FIELD" not in text:
             raise SystemExit(f"{name}: MBK_BY_FIELD does not end a kernel's head on one line")
