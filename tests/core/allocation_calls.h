@@ -10,6 +10,32 @@ static merbit_status names(world *w) {
   assert_string_equal(merbit_version(), MERBIT_VERSION_STRING);
   assert_string_equal(merbit_status_name(MERBIT_TOO_LARGE), "MERBIT_TOO_LARGE");
   assert_true(strlen(merbit_status_text(MERBIT_TOO_LARGE)) > 9);
+  assert_string_equal(merbit_stop_name(MERBIT_STOP_CAP), "MERBIT_STOP_CAP");
+  return MERBIT_OK;
+}
+
+/* Numbers and structs that need no context. */
+static merbit_status plain_values(world *w) {
+  (void)w;
+  assert_int_equal(merbit_context_defaults().side, MERBIT_SIDE_AUTO);
+  assert_int_equal(merbit_bsr_defaults().block_rows, 0);
+  assert_int_equal(merbit_read_defaults().keep_half, 0);
+  assert_int_equal(merbit_plan_defaults().vectors, 0);
+  assert_int_equal(merbit_pagerank_defaults().max_iterations, 0);
+  assert_int_equal(merbit_solver_defaults().restart, 0);
+  assert_int_equal(merbit_eigen_defaults().count, 0);
+  assert_int_equal(merbit_coo(2, 3, 0, NULL, NULL, NULL).format, MERBIT_COO);
+  assert_true(merbit_f32_from_f16(merbit_f16_from_f32(1.5f)) == 1.5f);
+  assert_true(merbit_f32_from_bf16(merbit_bf16_from_f32(1.5f)) == 1.5f);
+  return MERBIT_OK;
+}
+
+/* On the CPU there are no cubins. jit/test_cache_pack.c has the allocations of both calls. */
+static merbit_status no_cubins(world *w) {
+  merbit_context_desc desc = merbit_context_defaults();
+  desc.cache_dir = "";
+  assert_int_equal(merbit_cache_export(w->context, "unused"), MERBIT_NO_DEVICE);
+  assert_int_equal(merbit_cache_import(&desc, "unused", NULL), MERBIT_NOT_SUPPORTED);
   return MERBIT_OK;
 }
 

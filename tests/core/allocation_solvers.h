@@ -119,6 +119,24 @@ static merbit_status solver_solve(world *w) {
   return MERBIT_OK;
 }
 
+static merbit_status solver_multiply(world *w) {
+  const int64_t n = w->view.rows;
+  double *x = (double *)test_allocate(n, 8), *y = (double *)test_allocate(n, 8);
+  int64_t i;
+  for (i = 0; i < n; i++) {
+    x[i] = 1;
+  }
+  assert_int_equal(merbit_solver_multiply(w->solver, x, y), MERBIT_OK);
+  for (i = 0; i < n; i++) {
+    assert_true(y[i] == 2.5 - (i > 0) - (i < n - 1));
+  }
+  free(x);
+  free(y);
+  merbit_solver_destroy(w->solver);
+  w->solver = NULL;
+  return MERBIT_OK;
+}
+
 static merbit_status solver_update(world *w) {
   double *doubled = (double *)test_allocate(w->view.nnz, 8);
   merbit_status status;

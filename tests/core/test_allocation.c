@@ -33,7 +33,11 @@ typedef struct allocation_case {
 } allocation_case;
 
 static const allocation_case cases[] = {
-    {"version status_name status_text", NOTHING, 0, COO, NULL, names, NULL, NULL},
+    {"version status_name status_text stop_name", NOTHING, 0, COO, NULL, names, NULL, NULL},
+    {"context_defaults bsr_defaults read_defaults plan_defaults pagerank_defaults "
+     "solver_defaults eigen_defaults coo f16_from_f32 bf16_from_f32 f32_from_f16 f32_from_bf16",
+     NOTHING, 0, COO, NULL, plain_values, NULL, NULL},
+    {"cache_export cache_import", NOTHING, 0, COO, NULL, no_cubins, NULL, NULL},
     {"context_create", MEMORY, 0, COO, without_context, context_create, NULL, context_made},
     {"context_create", MEMORY, 0, COO, without_context, context_create_auto, NULL,
      context_made},
@@ -131,6 +135,8 @@ static const allocation_case cases[] = {
     {"solver_create", MEMORY, 0, PLAIN_CSR, with_path, solver_create_refining, NULL,
      solver_made},
     {"solver_create", FORM, 1, PLAIN_CSR, with_path, solver_create_cg, NULL, solver_made},
+    {"solver_multiply solver_destroy", NOTHING, 0, PLAIN_CSR, with_solver, solver_multiply,
+     NULL, NULL},
     {"solver_solve solver_destroy", NOTHING, 0, PLAIN_CSR, with_solver, solver_solve, NULL,
      NULL},
     {"solver_solve solver_destroy", NOTHING, 0, PLAIN_CSR, with_refining_solver, solver_solve,
