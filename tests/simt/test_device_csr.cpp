@@ -202,7 +202,9 @@ static void test_form(void **state) {
       check(f, m, simt_seeds[s]);
       narrow(f, m, simt_seeds[s]);
       narrow(f, m, simt_seeds[s] + 1);
-      hash(f, m, simt_seeds[s]);
+      if (f.column_bytes == sizeof(mbk_i32)) { // the hash is taken of columns that are narrow
+        hash(f, m, simt_seeds[s]);
+      }
       test_matrix_free(&m);
     }
   }
