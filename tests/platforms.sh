@@ -67,10 +67,11 @@ headers() {
 }
 
 configure() {
-  "$dir/cc" -w -O1 -DHAVE_SIGNAL_H -I "$work/cmocka/include" -c "$work/cmocka/src/cmocka.c" -o "$dir/cmocka.o" &&
+  "$dir/cc" -w -O1 -DHAVE_SIGNAL_H $guard -I "$work/cmocka/include" -c "$work/cmocka/src/cmocka.c" -o "$dir/cmocka.o" &&
     "$dir/ar" rcs "$dir/libcmocka.a" "$dir/cmocka.o" &&
     cmake -S "$root" -B "$dir/build" -DCMAKE_SYSTEM_NAME="$system" -DCMAKE_SYSTEM_PROCESSOR="${platform%%-*}" \
-    -DCMAKE_C_COMPILER="$dir/cc" -DCMAKE_CXX_COMPILER="$dir/c++" -DCMAKE_AR="$dir/ar" -DCMAKE_RANLIB=/bin/true \
+    -DCMAKE_C_COMPILER="$dir/cc" -DCMAKE_CXX_COMPILER="$dir/c++" -DCMAKE_AR="$dir/ar" \
+    -DCMAKE_RANLIB=/bin/true -DCMAKE_INSTALL_NAME_TOOL=/bin/true \
     "-DCMAKE_C_FLAGS=-w -O1" -DCMAKE_CROSSCOMPILING_EMULATOR="$emulator" -DCMAKE_BUILD_TYPE=Debug \
     -DCMOCKA_INCLUDE="$work/cmocka/include" -DCMOCKA_LIBRARY="$dir/libcmocka.a" -DMERBIT_PYTHON="$python"
 }
@@ -111,7 +112,8 @@ examples() {
 for platform in ${*:-$all}; do
   dir=$work/$platform
   mkdir -p "$dir"
-  flags="" runs="" emulator="" tests=$quick target=$platform
+  guard="-D_UINTPTR_T_DEFINED" # cmocka.h would define the type anew
+  flags=$guard runs="" emulator="" tests=$quick target=$platform
   case $platform in
   *-linux-*)
     system=Linux
@@ -123,7 +125,7 @@ for platform in ${*:-$all}; do
     [ -n "$emulator" ] || tests="$tests|$long"
     ;;
   *-windows-*)
-    system=Windows
+    system=Windows guard="" flags=""
     tests="$tests|$long|core_os_windows"
     emulator=$(command -v wine) && runs=yes
     ;;
