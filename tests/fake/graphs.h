@@ -164,7 +164,9 @@ int cuGraphDestroy(void *handle) {
 int cuGraphExecDestroy(void *handle) { // behind its launches
   CALL(RELEASING);
   for (stream &s : streams) {
-    c.run_all(s);
+    if (!s.capturing) {
+      c.run_all(s);
+    }
   }
   return destroy_graph(c, handle, true);
 }

@@ -6,7 +6,7 @@ static char last[64];
 
 static void *some_dlsym(void *library, const char *name);
 #define dlsym some_dlsym
-#include "core/os.c" /* which alone calls it; in place of merbit_separate's */
+#include "core/os/posix.c" /* which alone calls it; in place of merbit_separate's */
 #undef dlsym
 
 #include <setjmp.h>
