@@ -1,6 +1,6 @@
 /* Compiles the library as MSVC would, with clang for Windows: included before a source, it
- * takes the system's headers, which need GNU C here, and then hides GNU C from what follows.
- * What clang accepts and MSVC refuses is not found. */
+ * takes the system's headers, which need GNU C here, and then hides GNU C from what follows. It
+ * does not find what clang accepts and MSVC refuses. */
 #ifndef TEST_LIKE_MSVC_H
 #define TEST_LIKE_MSVC_H
 #define WIN32_LEAN_AND_MEAN
