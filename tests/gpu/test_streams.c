@@ -35,8 +35,8 @@ static void cubins_come_from_the_cache(void **state) {
     assert_true(merbit_plan_describe(plan, line, sizeof line) > 0);
     assert_non_null(strstr(line, run == 1 ? "from the cache" : "compiled"));
     assert_int_equal(merbit_context_get_info(context, &info), MERBIT_OK);
-    assert_int_equal(info.cache_hits, run);
-    assert_int_equal(info.cache_misses, 1 - run);
+    assert_int_equal(info.cache_hits > 0, run);
+    assert_int_equal(info.cache_misses > 0, 1 - run);
     merbit_plan_destroy(plan);
     merbit_context_destroy(context);
   }

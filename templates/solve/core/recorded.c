@@ -186,6 +186,7 @@ MBI_INTERNAL void mbi_recorded_release(merbit_solver *solver) {
 static merbit_status mbi_recorded_attempt(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
+  MBI_TRY(mbi_device_alive(context));
   if (mbi_recorded_can_loop(&context->device)) {
     status = mbi_recorded_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
