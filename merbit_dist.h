@@ -89,6 +89,10 @@ typedef struct merbit_exchange {
    * the caller; otherwise `values` is in host memory and the sums are complete on return. NULL: the
    * operator collects the numbers by `counts` and adds them in the order of ranks. */
   int (*sum)(void *user, double *values, int count, void *stream);
+  /* Waits until the work on `stream` is done; returns nonzero if another rank is gone or the time is
+   * up. For exchanges with device_messages, whose transfers would otherwise be waited for without
+   * end. NULL: the operator waits by cuStreamSynchronize. */
+  int (*wait)(void *user, void *stream);
   /* Makes pending and later calls of all ranks fail as soon as can be. Called when this rank leaves
    * a collective call after an error of its own. May be NULL. */
   void (*abort)(void *user);
@@ -174,9 +178,9 @@ typedef struct merbit_dist_pagerank_desc {
 
 /* ==== >>DIST FUNCTIONS ======================================================================== */
 
-/* Makes an operator. Collective. `rows` has this rank's rows: a CSR or COO view in host memory, of
- * F64 or F32, whose row numbers are the rank's own (from 0, or from the base) and whose columns are
- * global, of 32 or 64 bits; rows->cols is the number of columns of the whole matrix. Rank 0 has the
+/* Makes an operator. Collective. `rows` has this rank's rows: a CSR view in host memory, of F64 or
+ * F32, whose columns are global, of 32 or 64 bits; rows->cols is the number of columns of the whole
+ * matrix, which may exceed 2^31 - 1. Rank 0 has the
  * first rows->rows rows of the matrix, rank 1 the next ones, and so on; a rank may have none. x is
  * divided like the rows. Columns need not be sorted; duplicates add up. values NULL: all are 1.
  * Nothing of `rows` is needed after the call. `desc` may be NULL. The context may be on CUDA or on
