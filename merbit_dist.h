@@ -387,9 +387,9 @@ typedef struct mbi_nccl {
   void *stream;       /* of `counts` */
   mbi_devptr numbers; /* ranks * ranks numbers of `counts`: row p has those that rank p sends */
   int64_t *copy;      /* the same on the host */
-  mbi_thread guard;
+  pthread_t guard;
   mbi_mutex lock; /* guards the fields below */
-  mbi_condition changed;
+  pthread_cond_t changed;
   int ready;         /* 1: the communicator was made, or `result` says why not */
   int result;        /* of ncclCommInitRank */
   int stop;          /* 1: the guard is to end */
@@ -553,7 +553,7 @@ static void mbi_nccl_release(mbi_nccl *n) {
     mbi_device_leave(context);
   }
   mbi_release(context, n->copy);
-  mbi_condition_destroy(&n->changed);
+  (void)pthread_cond_destroy(&n->changed);
   mbi_mutex_destroy(&n->lock);
   mbi_release(context, n);
   mbi_context_unref(context);
@@ -584,7 +584,7 @@ static int mbi_nccl_end(mbi_nccl *n, int result) {
 }
 
 /* Makes the communicator, watches the caller's calls, destroys the communicator. */
-MBI_THREAD_RUN mbi_nccl_guard(void *argument) {
+static void *mbi_nccl_guard(void *argument) {
   mbi_nccl *n = (mbi_nccl *)argument;
   const int entered = mbi_device_enter_alive(n->context);
   void *communicator = NULL;
@@ -594,7 +594,7 @@ MBI_THREAD_RUN mbi_nccl_guard(void *argument) {
   n->communicator = result == 0 ? communicator : NULL;
   n->result = result;
   n->ready = 1;
-  mbi_condition_wake(&n->changed);
+  (void)pthread_cond_broadcast(&n->changed);
   while (!n->stop && !n->abandoned) {
     mbi_nccl_tick(n);
     if (n->call != NULL && mbi_seconds() - n->call_began > n->limit) {
@@ -618,12 +618,12 @@ MBI_THREAD_RUN mbi_nccl_guard(void *argument) {
   }
   n->ended = 1;
   release = n->abandoned;
-  mbi_condition_wake(&n->changed);
+  (void)pthread_cond_broadcast(&n->changed);
   mbi_mutex_unlock(&n->lock);
   if (release) {
     mbi_nccl_release(n);
   }
-  return 0;
+  return NULL;
 }
 
 /* Waits, with the lock held, until *done, but no longer than the limit. Returns *done. */
@@ -641,12 +641,12 @@ static void mbi_nccl_close(mbi_nccl *n) {
   int ended;
   mbi_mutex_lock(&n->lock);
   n->stop = 1;
-  mbi_condition_wake(&n->changed);
+  (void)pthread_cond_broadcast(&n->changed);
   ended = mbi_nccl_await(n, &n->ended);
   n->abandoned = !ended;
   mbi_mutex_unlock(&n->lock);
   if (ended) {
-    mbi_thread_join(n->guard);
+    (void)pthread_join(n->guard, NULL);
     mbi_nccl_release(n);
   } else {
     (void)pthread_detach(n->guard);
@@ -868,7 +868,7 @@ static merbit_status mbi_nccl_connect(mbi_nccl *n) {
   merbit_status status = MERBIT_OK;
   char text[300];
   int ready;
-  if (!mbi_thread_start(&n->guard, mbi_nccl_guard, n)) {
+  if (pthread_create(&n->guard, NULL, mbi_nccl_guard, n) != 0) {
     mbi_nccl_release(n);
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no thread for an exchange over NCCL");
   }
@@ -929,7 +929,7 @@ MERBIT_API merbit_status merbit_exchange_nccl_create(merbit_context *context,
   memset(n, 0, sizeof *n);
   mbi_context_retain(context);
   mbi_mutex_create(&n->lock);
-  mbi_condition_create(&n->changed);
+  (void)pthread_cond_init(&n->changed, NULL);
   n->context = context;
   n->calls = calls;
   n->id = *id;
