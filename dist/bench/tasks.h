@@ -249,7 +249,6 @@ static void task_describe(bed *b, const dist_matrix *m, task_result *r) {
 static void task_times(bed *b, task_result *r) {
   double serial;
   bed_measure(b, task_product, &r->product);
-  parts_open(b);
   bed_measure(b, parts_own, &r->own);
   bed_measure(b, parts_pack, &r->pack);
   bed_measure(b, parts_exchange, &r->exchange);
@@ -257,7 +256,6 @@ static void task_times(bed *b, task_result *r) {
   if (b->exchange.sum != NULL) {
     bed_measure(b, parts_sum, &r->sum);
   }
-  parts_close(b);
   serial = r->own.median + r->halo_product.median + r->pack.median + r->exchange.median;
   r->hidden = 100 * (serial - r->product.median) / (r->pack.median + r->exchange.median);
 }

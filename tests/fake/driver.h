@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <map>
@@ -31,6 +32,7 @@ enum result {
   NO_BINARY_FOR_GPU = 209,
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
+  NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
   LAUNCH_FAILED = 719,
   COOPERATIVE_TOO_LARGE = 720,
@@ -58,6 +60,10 @@ struct function {
 // With its arguments taken, to be done now or later: returns what went wrong.
 typedef std::function<std::string(uint64_t seed)> job_work;
 
+// Work that depends on another process. A call makes one run of it, which is then asked until it
+// says that it is done.
+typedef std::function<std::function<bool()>()> job_wait;
+
 struct graph;
 struct job { // of a stream or a graph
   std::string what;
@@ -65,6 +71,7 @@ struct job { // of a stream or a graph
   bool kernel;                     // sees all memory
   const graph *repeated = nullptr; // a conditional node: this, while the condition is not zero
   unsigned *condition = nullptr;
+  job_wait wait = nullptr; // in place of `work`
 };
 
 struct graph {
@@ -105,6 +112,7 @@ struct stream {
   std::thread::id by;    // the thread that began the capture
   graph *target;         // of the capture; null: a new graph
   std::vector<job> jobs; // enqueued, or captured
+  std::function<bool()> waiting; // the run of the first job, if it has begun and is not done
 };
 
 std::mutex lock;
@@ -229,6 +237,13 @@ struct call {
     if (j.repeated != nullptr) {
       return repeat(j);
     }
+    if (j.wait) {
+      const std::function<bool()> done = j.wait();
+      while (!done()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+      return SUCCESS;
+    }
     if (!j.kernel) {
       j.work(0);
       return SUCCESS;
@@ -246,13 +261,33 @@ struct call {
   }
 
   int run_all(stream &s) {
-    std::vector<job> jobs;
-    jobs.swap(s.jobs);
-    for (const job &j : jobs) {
-      if (result == 0) {
+    while (advance(s) == NOT_READY) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return result;
+  }
+
+  // Does what can be done of a stream's work. Returns NOT_READY if the rest waits for another
+  // process.
+  int advance(stream &s) {
+    size_t at = 0;
+    for (; at < s.jobs.size() && result == 0; at++) {
+      const job &j = s.jobs[at];
+      if (!j.wait) {
         run(j);
+      } else {
+        s.waiting = s.waiting ? s.waiting : j.wait();
+        if (!s.waiting()) {
+          break;
+        }
+        s.waiting = nullptr;
       }
     }
+    if (at < s.jobs.size() && result == 0) {
+      s.jobs.erase(s.jobs.begin(), s.jobs.begin() + (long)at);
+      return NOT_READY;
+    }
+    s.jobs.clear();
     return result;
   }
 
