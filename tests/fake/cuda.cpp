@@ -20,6 +20,7 @@ void fake_cuda_reset() {
   modules.clear();
   functions.clear();
   streams.clear();
+  events.clear();
   graphs.clear();
   conditions.clear();
   pushed.clear();
@@ -291,6 +292,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 }
 #endif
 
+#include "events.h"
 #include "graphs.h"
 
 // ---- Modules and launches -------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -37,6 +38,7 @@ enum result {
   LAUNCH_FAILED = 719,
   COOPERATIVE_TOO_LARGE = 720,
   CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_UNJOINED = 904,
   CAPTURE_IMPLICIT = 906
 };
 
@@ -113,6 +115,14 @@ struct stream {
   graph *target;         // of the capture; null: a new graph
   std::vector<job> jobs; // enqueued, or captured
   std::function<bool()> waiting; // the run of the first job, if it has begun and is not done
+  stream *joined = nullptr;      // the captured stream whose graph gets this one's work
+  bool loose = false;            // it has got some for which that stream does not wait
+};
+
+struct event {
+  stream *on, *capture; // of the last record; capture: the stream into whose graph it went
+  long ticket;          // of the last record
+  std::shared_ptr<long> done; // the ticket of the last record that was reached
 };
 
 std::mutex lock;
@@ -125,6 +135,7 @@ std::set<void (*)()> idle;
 constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings for
 std::list<function> functions;
 std::list<stream> streams;
+std::list<event> events;
 std::list<graph> graphs;
 std::list<condition> conditions; // until the reset, for kernels know their addresses
 char contexts[DEVICES]; // their addresses are the handles: the primary one of each device
@@ -166,6 +177,9 @@ enum kind {
   RELEASING, // does its work even where it fails: what it gives back is gone
 };
 
+struct call;
+call *current; // the one that holds the lock
+
 // One call: holds the lock and knows what to answer.
 struct call {
   std::lock_guard<std::mutex> guard{lock};
@@ -174,6 +188,7 @@ struct call {
 
   call(const char *name, kind k) : name(name), result(fake_answer(&state.calls, name)) {
     const bool entered = k == ENTERED || k == CAPTURED;
+    current = this;
     if (entered && state.dead != 0) {
       state.after_death++;
       result = state.dead;
@@ -267,11 +282,11 @@ struct call {
     return result;
   }
 
-  // Does what can be done of a stream's work. Returns NOT_READY if the rest waits for another
-  // process.
-  int advance(stream &s) {
+  // Does what can be done of a stream's work, until `enough`. Returns NOT_READY if the rest waits
+  // for another process.
+  int advance(stream &s, const std::function<bool()> &enough = [] { return false; }) {
     size_t at = 0;
-    for (; at < s.jobs.size() && result == 0; at++) {
+    for (; at < s.jobs.size() && result == 0 && !enough(); at++) {
       const job &j = s.jobs[at];
       if (!j.wait) {
         run(j);
@@ -302,7 +317,8 @@ struct call {
     if (s == nullptr) {
       return wrong(INVALID_HANDLE, "the stream does not exist");
     }
-    s->jobs.push_back(j);
+    s->loose = s->joined != nullptr;
+    (s->joined != nullptr ? s->joined : s)->jobs.push_back(j);
     return SUCCESS;
   }
 

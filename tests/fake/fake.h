@@ -33,6 +33,7 @@ typedef struct fake_cuda {
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
   long bytes;                                     /* of these blocks */
   long graphs;                                    /* and executable ones */
+  long events, pinned;                            /* pinned: pieces of page-locked memory */
   long launches, graph_launches;                  /* made */
   long together; /* of them, whose blocks may wait for each other */
   long waits;    /* of the host for the device: calls that may only return when work is done */

@@ -78,6 +78,12 @@ int cuStreamEndCapture(void *handle, void **captured) {
   s->capturing = false;
   jobs.swap(s->jobs);
   *captured = nullptr;
+  for (stream &other : streams) {
+    if (other.joined == s && other.loose) {
+      (void)c.wrong(CAPTURE_UNJOINED, "a stream that joined the capture is not waited for");
+    }
+    other.joined = other.joined == s ? nullptr : other.joined;
+  }
   if (c.result == 0) {
     graph *g = s->target != nullptr ? s->target : new_graph(false, nullptr);
     g->jobs = jobs;

@@ -1,0 +1,103 @@
+/* Distributed products on one GPU: several processes share it and exchange through the host. Each is
+ * held to the bound of one process; whole_rows has the same bits for any number of ranks. */
+#define MERBIT_DIST_IMPLEMENTATION
+#include "merbit_dist.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "dist/products.h"
+
+/* Skips the program where there is no GPU, which a process of its own finds out: one that has used a
+ * GPU must not fork ranks. */
+static void gpu_look(void) {
+  int end = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    merbit_context_destroy(gpu_context());
+    exit(0);
+  }
+  if (child < 0 || waitpid(child, &end, 0) != child || !WIFEXITED(end)) {
+    exit(1);
+  }
+  if (WEXITSTATUS(end) != 0) {
+    exit(WEXITSTATUS(end));
+  }
+}
+
+static void products_meet_the_bound(void **state) {
+  static const merbit_method methods[] = {MERBIT_METHOD_ROWS, MERBIT_METHOD_SCAN,
+                                          MERBIT_METHOD_MERGE};
+  int index, turn = gpu_first_of(8);
+  (void)state;
+  for (index = gpu_first(); index < test_matrix_count(); index += gpu_stride(), turn++) {
+    test_matrix m;
+    product_case c;
+    ranks_world *w;
+    square_make(index, 1, &m);
+    w = ranks_world_make(1 + turn % 4);
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = MERBIT_SIDE_CUDA;
+    c.single = turn / 2 % 2;
+    c.without = turn % 3 == 0 ? turn % w->ranks : -1;
+    c.whole = turn / 4 % 2;
+    c.own_stream = turn % 2;
+    c.method = methods[turn % 3];
+    c.alpha = turn % 5 == 0 ? 1 : turn % 5 == 1 ? 0 : -1.5;
+    c.beta = turn % 3 == 0 ? 0 : 0.75;
+    product_fill(&c, (uint64_t)index);
+    product_run(w, &c);
+    product_release(&c);
+    ranks_world_free(w);
+    test_matrix_free(&m);
+  }
+}
+
+static void whole_rows_have_the_same_bits(void **state) {
+  test_matrix m;
+  size_t bytes;
+  char *first;
+  int ranks;
+  (void)state;
+  product_grid_with_dense_row(&m);
+  bytes = (size_t)m.rows * sizeof(double);
+  first = (char *)test_allocate((int64_t)bytes, 1);
+  for (ranks = 1; ranks <= 4; ranks++) {
+    ranks_world *w = ranks_world_make(ranks);
+    product_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = MERBIT_SIDE_CUDA;
+    c.without = ranks == 3 ? 1 : -1;
+    c.whole = 1;
+    c.own_stream = 1;
+    c.method = MERBIT_METHOD_ROWS;
+    c.tuning = "lanes=8 unroll=2";
+    c.alpha = 0.7;
+    c.beta = 0.3;
+    product_fill(&c, 9);
+    product_run(w, &c);
+    if (ranks == 1) {
+      memcpy(first, w->results, bytes);
+    }
+    assert_memory_equal(first, w->results, bytes);
+    product_release(&c);
+    ranks_world_free(w);
+  }
+  free(first);
+  test_matrix_free(&m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_meet_the_bound),
+      cmocka_unit_test(whole_rows_have_the_same_bits),
+  };
+  int failed;
+  gpu_look();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  gpu_clean();
+  return failed;
+}
