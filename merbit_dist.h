@@ -2782,6 +2782,7 @@ MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
 #ifndef _WIN32
 /* NCCL's numbers (nccl.h); tests/dist/test_nccl_abi.c compares them. */
 enum {
+  MBI_NCCL_CUDA_ERROR = 1,
   MBI_NCCL_IN_PROGRESS = 7,
   MBI_NCCL_INT8 = 0,
   MBI_NCCL_INT64 = 4,
@@ -3055,8 +3056,10 @@ static void *mbi_nccl_guard(void *argument) {
   mbi_nccl *n = (mbi_nccl *)argument;
   const int entered = mbi_device_enter_alive(n->context);
   void *communicator = NULL;
-  int result = n->calls.init_rank(&communicator, n->exchange.ranks, n->id, n->exchange.rank);
-  int release;
+  int result = MBI_NCCL_CUDA_ERROR, release;
+  if (entered) { /* NCCL takes the GPU whose context is current */
+    result = n->calls.init_rank(&communicator, n->exchange.ranks, n->id, n->exchange.rank);
+  }
   mbi_mutex_lock(&n->lock);
   n->communicator = result == 0 ? communicator : NULL;
   n->result = result;

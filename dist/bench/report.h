@@ -44,12 +44,16 @@ static void report_head(void) {
 
 static void report_row(const report *all, const task_result *r) {
   const task_result *base = report_base(all, r);
+  char hidden[16] = "-";
+  if (r->ranks > 1) {
+    (void)snprintf(hidden, sizeof hidden, "%.1f", r->hidden);
+  }
   (void)printf(
-      "%-10s %-6s %5d %12lld %9lld %8.1f %8.1f %8.1f %8.1f %8.1f %7.1f %6.1f %8.1f %8.1f %8.1f "
+      "%-10s %-6s %5d %12lld %9lld %8.1f %8.1f %8.1f %8.1f %8.1f %7s %6.1f %8.1f %8.1f %8.1f "
       "%7.0f %s\n",
       r->matrix, r->strong ? "strong" : "weak", r->ranks, (long long)r->nnz, (long long)r->halo,
       1e6 * r->own.median, 1e6 * r->pack.median, 1e6 * r->exchange.median,
-      1e6 * r->halo_product.median, 1e6 * r->product.median, r->hidden,
+      1e6 * r->halo_product.median, 1e6 * r->product.median, hidden,
       100 * report_efficiency(base, r, base->product.median, r->product.median),
       1e6 * r->cg_seconds, 1e6 * r->pagerank_seconds, 1e3 * r->create_seconds,
       1e-6 * (double)r->device_bytes, r->wrong == 0 ? "ok" : "WRONG");

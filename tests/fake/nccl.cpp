@@ -157,12 +157,12 @@ bool add(progress *p) {
     return false;
   }
   for (int i = 0; i < w->count; i++) {
-    int64_t whole = 0;
+    uint64_t whole = 0;
     double sum = 0;
     for (int q = 0; q < c->ranks; q++) {
       double term;
       memcpy(&term, &values[q][i], sizeof term);
-      whole += values[q][i];
+      whole += (uint64_t)values[q][i];
       sum += term;
     }
     if (w->type == F64) {
@@ -219,7 +219,7 @@ int enqueue(const char *name, const work &w, void *stream) {
   return to_driver(stream, name, &f) == 0 ? SUCCESS : CUDA_ERROR;
 }
 
-int send_or_receive(const char *name, bool send, uint64_t data, size_t count, int type, int peer,
+[[maybe_unused]] int send_or_receive(const char *name, bool send, uint64_t data, size_t count, int type, int peer,
                     void *handle, void *stream) {
   const int failed = answer(name);
   communicator *c = (communicator *)handle;
