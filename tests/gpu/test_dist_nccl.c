@@ -146,12 +146,60 @@ static void pagerank_is_that_of_one_process(void **state) {
   page_run(MERBIT_SIDE_CUDA, most, most, devices);
 }
 
+/* One rank leaves after set-up; the others ask for a product. */
+static merbit_status left_body(merbit_context *context, const merbit_exchange *exchange,
+                               ranks_world *world, void *argument) {
+  const test_matrix *m = (const test_matrix *)argument;
+  const int64_t first = ranks_first(m->rows, exchange->ranks, exchange->rank, -1);
+  const int64_t end = ranks_first(m->rows, exchange->ranks, exchange->rank + 1, -1);
+  ranks_part p = ranks_part_make(m, first, end, 0, 1, 0);
+  double *x = (double *)test_allocate(end - first, sizeof *x), dot = 0;
+  merbit_buffer *vx = product_vector(context, x, (size_t)(end - first) * sizeof *x);
+  void *const stream = product_stream(context, 1);
+  merbit_dist_desc desc;
+  merbit_dist *dist;
+  merbit_status status;
+  (void)world;
+  memset(&desc, 0, sizeof desc);
+  desc.plan.method = MERBIT_METHOD_ROWS;
+  RANKS_CHECK(merbit_dist_create(context, exchange, &p.view, &desc, &dist) == MERBIT_OK);
+  if (exchange->rank == 0) {
+    _exit(99);
+  }
+  status = merbit_dist_dot(dist, merbit_buffer_pointer(vx), merbit_buffer_pointer(vx), &dot, stream);
+  merbit_dist_destroy(dist);
+  product_stream_end(context, stream);
+  merbit_buffer_destroy(vx);
+  ranks_part_free(&p);
+  free(x);
+  return status;
+}
+
+static void a_rank_that_leaves_is_not_waited_for(void **state) {
+  const merbit_context_desc desc = product_context(MERBIT_SIDE_CUDA);
+  ranks_world *w = ranks_world_make(2);
+  test_matrix m;
+  (void)state;
+  if (most < 2) {
+    skip();
+  }
+  solve_matrix(9, 0, &m);
+  w->devices = devices;
+  w->patience = 10;
+  assert_int_equal(ranks_run(w, &desc, 0, left_body, &m), 1);
+  assert_int_equal(w->status[1], MERBIT_IO_ERROR);
+  assert_non_null(strstr(w->sentence[1], "rank 1"));
+  ranks_world_free(w);
+  test_matrix_free(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_meet_the_bound),
       cmocka_unit_test(a_graph_repeats_a_product),
       cmocka_unit_test(systems_are_solved),
       cmocka_unit_test(pagerank_is_that_of_one_process),
+      cmocka_unit_test(a_rank_that_leaves_is_not_waited_for),
   };
   const char *library = getenv("MERBIT_NCCL");
   int failed;
