@@ -57,6 +57,16 @@ static void product_wait(merbit_context *context, void *stream) {
   }
 }
 
+/* Contexts of the ranks of a test. */
+static merbit_context_desc product_context(merbit_side side) {
+  merbit_context_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.side = side == MERBIT_SIDE_CUDA ? MERBIT_SIDE_CUDA : MERBIT_SIDE_CPU;
+  desc.threads = 1;
+  desc.cache_dir = side == MERBIT_SIDE_CUDA ? gpu_cache() : "";
+  return desc;
+}
+
 /* A vector where the context computes. */
 static merbit_buffer *product_vector(merbit_context *context, const void *values, size_t bytes) {
   merbit_buffer *buffer = NULL;
@@ -186,10 +196,7 @@ TEST_UNUSED static void product_release(product_case *c) {
 /* Runs a case on `ranks` ranks and holds the result to the bound. */
 TEST_UNUSED static void product_run(ranks_world *w, product_case *c) {
   const int64_t n = c->m->rows;
-  const merbit_context_desc desc = {
-      .side = c->side == MERBIT_SIDE_CUDA ? MERBIT_SIDE_CUDA : MERBIT_SIDE_CPU,
-      .threads = 1,
-      .cache_dir = c->side == MERBIT_SIDE_CUDA ? gpu_cache() : ""};
+  const merbit_context_desc desc = product_context(c->side);
   bound_inputs in;
   void *x = test_allocate(n, sizeof(double)), *y0 = test_allocate(n, sizeof(double));
   int64_t i;

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "dist/products.h"
+#include "dist/solves.h"
 
 /* Skips the program where there is no GPU, which a process of its own finds out: one that has used a
  * GPU must not fork ranks. */
@@ -90,10 +90,38 @@ static void whole_rows_have_the_same_bits(void **state) {
   test_matrix_free(&m);
 }
 
+static void systems_are_solved(void **state) {
+  int which;
+  (void)state;
+  for (which = 0; which < 4; which++) {
+    test_matrix m;
+    solve_case c;
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.side = MERBIT_SIDE_CUDA;
+    c.single = which / 2 != which % 2;
+    c.desc.method = which % 2 ? MERBIT_SOLVER_BICGSTAB : MERBIT_SOLVER_CG;
+    c.desc.preconditioner =
+        which / 2 % 2 ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
+    c.desc.tolerance = c.single ? 1e-4 : 1e-9;
+    solve_matrix(9, which % 2 ? 0.4 : 0, &m);
+    c.iterations = solve_alone(&c);
+    solve_run(&c);
+    test_matrix_free(&m);
+  }
+}
+
+static void pagerank_is_that_of_one_process(void **state) {
+  (void)state;
+  page_run(MERBIT_SIDE_CUDA);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_meet_the_bound),
       cmocka_unit_test(whole_rows_have_the_same_bits),
+      cmocka_unit_test(systems_are_solved),
+      cmocka_unit_test(pagerank_is_that_of_one_process),
   };
   int failed;
   gpu_look();
