@@ -193,6 +193,27 @@ TEST_UNUSED static void product_release(product_case *c) {
   free(c->y0);
 }
 
+/* Returns the number of GPUs. Skips the program where there is none. A process of its own finds out:
+ * one that has used a GPU must not fork ranks. */
+TEST_UNUSED static int product_devices(void) {
+  int end = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    merbit_context *context = gpu_context();
+    int devices = 0;
+    (void)context->device.driver.device_get_count(&devices);
+    merbit_context_destroy(context);
+    exit(devices < 1 || devices >= TEST_SKIPPED ? 1 : 100 + devices);
+  }
+  if (child < 0 || waitpid(child, &end, 0) != child || !WIFEXITED(end)) {
+    exit(1);
+  }
+  if (WEXITSTATUS(end) < 100) {
+    exit(WEXITSTATUS(end));
+  }
+  return WEXITSTATUS(end) - 100;
+}
+
 /* Runs a case on `ranks` ranks and holds the result to the bound. */
 TEST_UNUSED static void product_run(ranks_world *w, product_case *c) {
   const int64_t n = c->m->rows;

@@ -39,6 +39,9 @@ typedef struct ranks_box { /* a message under way */
 /* What all processes share. */
 typedef struct ranks_world {
   int ranks, patience, aborted;
+  int devices;         /* ranks exchange over NCCL, rank q on GPU q % devices; 0: as below */
+  int id_made;         /* 1: the id of the ranks over NCCL is there */
+  merbit_nccl_id id;
   ranks_fault fault;
   int arrived;         /* of the present round of counts */
   int round;           /* rounds done */
@@ -214,11 +217,34 @@ TEST_UNUSED static void ranks_world_free(ranks_world *w) {
   (void)munmap(w, sizeof *w);
 }
 
+/* Makes an exchange over NCCL. The first rank makes the id. */
+static merbit_exchange *ranks_over_nccl(ranks_user *u, merbit_context *context) {
+  ranks_world *w = u->world;
+  merbit_nccl_desc desc;
+  merbit_exchange *exchange = NULL;
+  char sentence[MERBIT_MESSAGE_SIZE];
+  memset(&desc, 0, sizeof desc);
+  desc.timeout_seconds = w->patience;
+  if (u->rank == 0) {
+    w->status[0] = (int)merbit_exchange_nccl_id(context, &desc, &w->id);
+    __atomic_store_n(&w->id_made, 1, __ATOMIC_RELEASE);
+  }
+  if (ranks_wait(u, &w->id_made, 1) ||
+      merbit_exchange_nccl_create(context, &w->id, u->rank, w->ranks, &desc, &exchange) !=
+          MERBIT_OK) {
+    (void)merbit_last_error(context, sentence, sizeof sentence);
+    (void)fprintf(stderr, "rank %d: no exchange over NCCL: %s\n", u->rank, sentence);
+    exit(97);
+  }
+  return exchange;
+}
+
 /* One process. A failed check of a rank's prints its line and ends the process with 98. */
 TEST_UNUSED static void ranks_be(ranks_world *w, int rank, const merbit_context_desc *desc,
                                  int with_sum, ranks_body body, void *argument) {
   ranks_user user;
-  merbit_exchange exchange;
+  merbit_exchange exchange, *over_nccl = NULL;
+  merbit_context_desc mine = *desc;
   merbit_context *context = NULL;
   merbit_error error;
   memset(&user, 0, sizeof user);
@@ -234,12 +260,15 @@ TEST_UNUSED static void ranks_be(ranks_world *w, int rank, const merbit_context_
   exchange.abort = ranks_abort;
   exchange.error = ranks_error;
   exchange.user = &user;
-  if (merbit_context_create(desc, &context, &error) != MERBIT_OK) {
+  mine.device = w->devices > 0 ? rank % w->devices : 0;
+  if (merbit_context_create(&mine, &context, &error) != MERBIT_OK) {
     (void)fprintf(stderr, "rank %d: %s\n", rank, error.message);
     _exit(97);
   }
-  w->status[rank] = (int)body(context, &exchange, w, argument);
+  over_nccl = w->devices > 0 ? ranks_over_nccl(&user, context) : NULL;
+  w->status[rank] = (int)body(context, over_nccl != NULL ? over_nccl : &exchange, w, argument);
   (void)merbit_last_error(context, w->sentence[rank], MERBIT_MESSAGE_SIZE);
+  merbit_exchange_nccl_destroy(over_nccl);
   merbit_context_destroy(context);
 }
 
@@ -259,7 +288,7 @@ TEST_UNUSED static int ranks_run(ranks_world *w, const merbit_context_desc *desc
   pid_t children[RANKS_MOST];
   int rank, dead = 0;
   (void)fflush(NULL);
-  w->aborted = w->arrived = w->round = 0;
+  w->aborted = w->arrived = w->round = w->id_made = 0;
   memset(w->calls, 0, sizeof w->calls);
   memset(w->sentence, 0, sizeof w->sentence);
   for (rank = 0; rank < RANKS_MOST * RANKS_MOST; rank++) {

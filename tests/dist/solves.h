@@ -11,6 +11,8 @@ typedef struct solve_case {
   merbit_dist_solver_desc desc;
   merbit_stop stop;
   int iterations; /* of one process; 0: do not compare */
+  int from, to;   /* numbers of ranks; 0: 1 to 4 */
+  int devices;    /* as in ranks_world */
 } solve_case;
 
 /* The symmetric positive definite matrix of a grid, or with `wind` an unsymmetric one. */
@@ -97,6 +99,9 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
     RANKS_CHECK(merbit_buffer_download(vx, 0, world->results + (size_t)first * element, bytes) ==
                 MERBIT_OK);
     RANKS_CHECK(result.synchronizations == 0 || context->side == MERBIT_SIDE_CUDA);
+    /* With sums on the device the host looks once in check_every iterations, and at the ends. */
+    RANKS_CHECK(c->devices == 0 ||
+                result.synchronizations <= result.iterations / c->desc.check_every + 6);
     ((int *)(world->results + RANKS_RESULTS / 2))[exchange->rank] = result.iterations;
     ((double *)(world->results + RANKS_RESULTS / 4 * 3))[exchange->rank] = result.residual;
   }
@@ -114,12 +119,13 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
 TEST_UNUSED static void solve_run(solve_case *c) {
   const merbit_context_desc desc = product_context(c->side);
   int ranks, rank;
-  for (ranks = 1; ranks <= 4; ranks++) {
+  for (ranks = c->from > 0 ? c->from : 1; ranks <= (c->to > 0 ? c->to : 4); ranks++) {
     ranks_world *w = ranks_world_make(ranks);
     const int *iterations = (const int *)(w->results + RANKS_RESULTS / 2);
     const double *residual = (const double *)(w->results + RANKS_RESULTS / 4 * 3);
     long double rr = 0, bb = 0;
     int64_t i, k;
+    w->devices = c->devices;
     assert_int_equal(ranks_run(w, &desc, ranks % 2, solve_body, c), 0);
     for (rank = 0; rank < ranks; rank++) {
       if (w->status[rank] != MERBIT_OK) {
@@ -235,7 +241,7 @@ static merbit_status page_body(merbit_context *context, const merbit_exchange *e
 }
 
 /* Runs PageRank of a random graph on 1 to 4 ranks, in both types, from patterns and from values. */
-TEST_UNUSED static void page_run(merbit_side side) {
+TEST_UNUSED static void page_run(merbit_side side, int from, int to, int devices) {
   const merbit_context_desc desc = product_context(side);
   enum { N = 300 };
   test_matrix links; /* transposed: row i has the vertices that link to i */
@@ -283,12 +289,13 @@ TEST_UNUSED static void page_run(merbit_side side) {
       }
       memcpy(want, next, sizeof want);
     }
-    for (ranks = 1; ranks <= 4; ranks++) {
+    for (ranks = from; ranks <= to; ranks++) {
       ranks_world *w = ranks_world_make(ranks);
       page_case c;
       double sum = 0;
       c.links = &links;
       c.side = side;
+      w->devices = devices;
       c.single = which / 2;
       c.weights = which % 2;
       c.out = out;

@@ -65,7 +65,7 @@ static void each_stop_is_told(void **state) {
 
 static void pagerank_is_that_of_one_process(void **state) {
   (void)state;
-  page_run(MERBIT_SIDE_CPU);
+  page_run(MERBIT_SIDE_CPU, 1, 4, 0);
 }
 
 int main(void) {

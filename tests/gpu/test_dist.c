@@ -9,23 +9,6 @@
 #include <cmocka.h>
 #include "dist/solves.h"
 
-/* Skips the program where there is no GPU, which a process of its own finds out: one that has used a
- * GPU must not fork ranks. */
-static void gpu_look(void) {
-  int end = 0;
-  const pid_t child = fork();
-  if (child == 0) {
-    merbit_context_destroy(gpu_context());
-    exit(0);
-  }
-  if (child < 0 || waitpid(child, &end, 0) != child || !WIFEXITED(end)) {
-    exit(1);
-  }
-  if (WEXITSTATUS(end) != 0) {
-    exit(WEXITSTATUS(end));
-  }
-}
-
 static void products_meet_the_bound(void **state) {
   static const merbit_method methods[] = {MERBIT_METHOD_ROWS, MERBIT_METHOD_SCAN,
                                           MERBIT_METHOD_MERGE};
@@ -104,6 +87,7 @@ static void systems_are_solved(void **state) {
     c.desc.preconditioner =
         which / 2 % 2 ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
     c.desc.tolerance = c.single ? 1e-4 : 1e-9;
+    c.from = c.to = 1 + which;
     solve_matrix(9, which % 2 ? 0.4 : 0, &m);
     c.iterations = solve_alone(&c);
     solve_run(&c);
@@ -113,7 +97,7 @@ static void systems_are_solved(void **state) {
 
 static void pagerank_is_that_of_one_process(void **state) {
   (void)state;
-  page_run(MERBIT_SIDE_CUDA);
+  page_run(MERBIT_SIDE_CUDA, 3, 3, 0);
 }
 
 int main(void) {
@@ -124,7 +108,7 @@ int main(void) {
       cmocka_unit_test(pagerank_is_that_of_one_process),
   };
   int failed;
-  gpu_look();
+  (void)product_devices();
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
   return failed;
