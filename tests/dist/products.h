@@ -196,8 +196,9 @@ TEST_UNUSED static void product_release(product_case *c) {
 /* Returns the number of GPUs. Skips the program where there is none. A process of its own finds out:
  * one that has used a GPU must not fork ranks. */
 TEST_UNUSED static int product_devices(void) {
+  const char *cache = gpu_cache(); /* made here, so that all processes have the same */
   int end = 0;
-  const pid_t child = fork();
+  const pid_t child = cache != NULL ? fork() : -1;
   if (child == 0) {
     merbit_context *context = gpu_context();
     int devices = 0;
