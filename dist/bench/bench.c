@@ -71,6 +71,7 @@ int main(int argc, char **argv) {
   dist_options options;
   bench_run run;
   crew c;
+  double began = mbi_seconds();
   int failed = 0, wrong = 0, i;
   dist_parse(&options, argc, argv);
   crew_open(&c);
@@ -78,13 +79,14 @@ int main(int argc, char **argv) {
   run.all = (report *)crew_map(sizeof *run.all);
   report_head();
   for (i = 0; i < options.rank_counts; i++) {
-    failed += crew_run(&c, options.ranks[i], bench_work, &run, options.limit);
+    failed += crew_run(&c, options.ranks[i], bench_work, &run,
+                       options.limit - (mbi_seconds() - began));
+    if (options.json != NULL) { /* each time: who runs this may lose patience */
+      report_write(run.all, &options, command, failed);
+    }
   }
   for (i = 0; i < run.all->count; i++) {
     wrong += run.all->results[i].wrong != 0;
-  }
-  if (options.json != NULL) {
-    report_write(run.all, &options, command, failed);
   }
   free(command);
   return failed != 0 || wrong != 0;

@@ -14,7 +14,7 @@ typedef struct dist_options {
   int gpus;             /* 0: one for each rank */
   int threads;          /* of each rank; 0: an equal part of the processors */
   int rounds, graph, exchange;
-  double limit; /* seconds for each number of ranks */
+  double limit; /* seconds for the whole run */
   merbit_side side;
   const char *json, *commit;
 } dist_options;
@@ -35,7 +35,7 @@ static void dist_help(void) {
       "  --threads N       CPU threads of each rank\n"
       "  --repeat N        rounds of each measurement, by default 7, at most 31\n"
       "  --no-graph        do not record the calls in CUDA graphs\n"
-      "  --limit SECONDS   for all of one number of ranks, by default 240\n"
+      "  --limit SECONDS   for the whole run, by default 600; ranks that take longer are ended\n"
       "  --json FILE       write results there\n"
       "  --commit TEXT     what the results are of, for the JSON\n"
       "The environment decides about NCCL: MERBIT_NCCL names the library, NCCL_NVLS_ENABLE=0 turns\n"
@@ -103,7 +103,7 @@ static void dist_parse(dist_options *o, int argc, char **argv) {
   o->strong = 600000000;
   o->rounds = 7;
   o->graph = 1;
-  o->limit = 240;
+  o->limit = 600;
   o->side = MERBIT_SIDE_CUDA;
   for (i = 1; i < argc; i++) {
     const char *name = argv[i];

@@ -1,6 +1,7 @@
 /* Distributed products and solves over NCCL: a GPU for each rank, or, where NCCL allows it
  * (NCCL_MULTI_RANK_GPU_ENABLE=1), several ranks on one. Products are held to the bound of one process,
- * and are the same from a graph; solves check convergence once in several iterations. */
+ * and are the same from a graph; solves check convergence once in several iterations; a rank that dies
+ * ends the others' calls. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -146,49 +147,63 @@ static void pagerank_is_that_of_one_process(void **state) {
   page_run(MERBIT_SIDE_CUDA, most, most, devices);
 }
 
-/* One rank leaves after set-up; the others ask for a product. */
-static merbit_status left_body(merbit_context *context, const merbit_exchange *exchange,
-                               ranks_world *world, void *argument) {
+/* Rank 1 dies after set-up. The others' next call that waits fails, as do all after it. */
+static merbit_status death_body(merbit_context *context, const merbit_exchange *exchange,
+                                ranks_world *world, void *argument) {
   const test_matrix *m = (const test_matrix *)argument;
   const int64_t first = ranks_first(m->rows, exchange->ranks, exchange->rank, -1);
   const int64_t end = ranks_first(m->rows, exchange->ranks, exchange->rank + 1, -1);
+  const size_t bytes = (size_t)(end - first) * sizeof(double);
   ranks_part p = ranks_part_make(m, first, end, 0, 1, 0);
-  double *x = (double *)test_allocate(end - first, sizeof *x), dot = 0;
-  merbit_buffer *vx = product_vector(context, x, (size_t)(end - first) * sizeof *x);
   void *const stream = product_stream(context, 1);
-  merbit_dist_desc desc;
-  merbit_dist *dist;
+  merbit_buffer *vx = product_vector(context, p.values, bytes);
+  merbit_buffer *vy = product_vector(context, p.values, bytes);
+  void *const x = merbit_buffer_pointer(vx), *const y = merbit_buffer_pointer(vy);
   merbit_status status;
-  (void)world;
-  memset(&desc, 0, sizeof desc);
-  desc.plan.method = MERBIT_METHOD_ROWS;
-  RANKS_CHECK(merbit_dist_create(context, exchange, &p.view, &desc, &dist) == MERBIT_OK);
-  if (exchange->rank == 0) {
+  merbit_dist *dist;
+  double dot;
+  RANKS_CHECK(merbit_dist_create(context, exchange, &p.view, NULL, &dist) == MERBIT_OK);
+  if (exchange->rank == 1) {
     _exit(99);
   }
-  status = merbit_dist_dot(dist, merbit_buffer_pointer(vx), merbit_buffer_pointer(vx), &dot, stream);
+  (void)merbit_dist_spmv(dist, NULL, x, NULL, y, stream); /* may be enqueued before rank 1 is missed */
+  status = merbit_dist_dot(dist, x, y, &dot, stream);
+  (void)merbit_last_error(context, world->results + exchange->rank * MERBIT_MESSAGE_SIZE,
+                          MERBIT_MESSAGE_SIZE);
+  RANKS_CHECK(merbit_dist_spmv(dist, NULL, x, NULL, y, stream) == MERBIT_IO_ERROR);
+  RANKS_CHECK(merbit_dist_dot(dist, x, y, &dot, stream) == MERBIT_IO_ERROR);
   merbit_dist_destroy(dist);
   product_stream_end(context, stream);
   merbit_buffer_destroy(vx);
+  merbit_buffer_destroy(vy);
   ranks_part_free(&p);
-  free(x);
   return status;
 }
 
-static void a_rank_that_leaves_is_not_waited_for(void **state) {
+static void a_rank_that_dies_ends_the_others(void **state) {
   const merbit_context_desc desc = product_context(MERBIT_SIDE_CUDA);
-  ranks_world *w = ranks_world_make(2);
+  ranks_world *w;
   test_matrix m;
+  int rank;
   (void)state;
   if (most < 2) {
     skip();
   }
-  solve_matrix(9, 0, &m);
+  solve_matrix(20, 0.3, &m);
+  w = ranks_world_make(most);
   w->devices = devices;
-  w->patience = 10;
-  assert_int_equal(ranks_run(w, &desc, 0, left_body, &m), 1);
-  assert_int_equal(w->status[1], MERBIT_IO_ERROR);
-  assert_non_null(strstr(w->sentence[1], "rank 1"));
+  w->patience = 4;
+  assert_int_equal(ranks_run(w, &desc, 0, death_body, &m), 1);
+  for (rank = 0; rank < most; rank++) {
+    const char *sentence = w->results + rank * MERBIT_MESSAGE_SIZE;
+    if (rank != 1) {
+      assert_int_equal(w->status[rank], MERBIT_IO_ERROR);
+      if (strstr(sentence, "another rank may have ended") == NULL &&
+          strstr(sentence, "NCCL error") == NULL) {
+        fail_msg("rank %d: %s", rank, sentence);
+      }
+    }
+  }
   ranks_world_free(w);
   test_matrix_free(&m);
 }
@@ -199,7 +214,7 @@ int main(void) {
       cmocka_unit_test(a_graph_repeats_a_product),
       cmocka_unit_test(systems_are_solved),
       cmocka_unit_test(pagerank_is_that_of_one_process),
-      cmocka_unit_test(a_rank_that_leaves_is_not_waited_for),
+      cmocka_unit_test(a_rank_that_dies_ends_the_others),
   };
   const char *library = getenv("MERBIT_NCCL");
   int failed;
