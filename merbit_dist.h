@@ -194,8 +194,7 @@ MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
                                             const merbit_exchange *exchange,
                                             const merbit_view *rows, const merbit_dist_desc *desc,
                                             merbit_dist **dist);
-/* Gives the operator up; NULL is accepted. Not collective. It first waits for the operator's work on
- * CUDA. */
+/* Gives the operator up; NULL is accepted. Not collective. No product may be running. */
 MERBIT_API void merbit_dist_destroy(merbit_dist *dist);
 
 /* Computes y = alpha A x + beta y. Collective. x and y have as many elements as the rank has rows, of
@@ -1773,6 +1772,20 @@ static merbit_status mbi_dist_gpu_open(merbit_dist *d) {
   return mbi_dist_compile(d);
 }
 
+/* Waits for the exchange's stream: after a failure it may still have copies to do. Reports nothing. */
+static void mbi_dist_gpu_idle(merbit_dist *d) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  if (!d->gpu.stream_made) {
+    return;
+  }
+  if (e->device_messages && e->wait != NULL) {
+    (void)e->wait(e->user, d->gpu.stream);
+  } else {
+    (void)mbi_device_mark_lost(d->context,
+                               d->context->device.driver.stream_synchronize(d->gpu.stream));
+  }
+}
+
 static void mbi_dist_gpu_close(merbit_dist *d) {
   mbi_dist_gpu *gpu = &d->gpu;
   if (gpu->send != NULL) {
@@ -2133,6 +2146,9 @@ MERBIT_API void merbit_dist_destroy(merbit_dist *d) {
     void *const arrays[] = {d->pack_at, d->used_at,    d->boundary_at, d->packed,
                             d->halo_x,  d->boundary_y, d->scalars,     d->partial};
     size_t i;
+    if (mbi_dist_on_gpu(d)) {
+      mbi_dist_gpu_idle(d);
+    }
     for (i = 0; i < sizeof arrays / sizeof *arrays; i++) {
       mbi_dist_release(d, arrays[i]);
     }
