@@ -368,7 +368,11 @@ MBI_DIST_BOTH(
       MBI_DIST_STEP_BICGSTAB_BETA,
       MBI_DIST_STEP_PAGERANK_SHIFT,
       MBI_DIST_STEP_PAGERANK_CHANGE
-    };)
+    };
+
+    MBI_DIST_HERE int mbi_dist_why(const double *scalars) {
+      return (int)scalars[MBI_DIST_STOP];
+    })
 
 /* Computes the numbers of a method between two passes over the vectors. Once STOP is set, nothing
  * changes. Saad, algorithms 9.1 (CG; START, CG_ALPHA, CG_BETA) and 7.7 (BiCGSTAB). */
@@ -394,7 +398,7 @@ MBI_DIST_BOTH(
 
     MBI_DIST_HERE void mbi_dist_step(double *s, int step) {
       const double *sum = s + MBI_DIST_SUM;
-      if (s[MBI_DIST_STOP] != MBI_DIST_RUNS) {
+      if (mbi_dist_why(s) != MBI_DIST_RUNS) {
         return;
       }
       if (step == MBI_DIST_STEP_START) {
@@ -410,7 +414,7 @@ MBI_DIST_BOTH(
         s[MBI_DIST_ITERATIONS] += 1;
         s[MBI_DIST_RR] = sum[0];
         mbi_dist_check(s);
-        if (s[MBI_DIST_STOP] == MBI_DIST_RUNS) {
+        if (mbi_dist_why(s) == MBI_DIST_RUNS) {
           mbi_dist_divide(s, MBI_DIST_BETA, rho, s[MBI_DIST_RHO]);
           s[MBI_DIST_RHO] = rho;
         }
@@ -423,7 +427,7 @@ MBI_DIST_BOTH(
         s[MBI_DIST_ITERATIONS] += 1;
         s[MBI_DIST_RR] = sum[0];
         mbi_dist_check(s);
-        if (s[MBI_DIST_STOP] == MBI_DIST_RUNS) {
+        if (mbi_dist_why(s) == MBI_DIST_RUNS) {
           mbi_dist_divide(s, MBI_DIST_BETA, rho * s[MBI_DIST_ALPHA],
                           s[MBI_DIST_RHO] * s[MBI_DIST_OMEGA]);
           s[MBI_DIST_BETA_OMEGA] = s[MBI_DIST_BETA] * s[MBI_DIST_OMEGA];
@@ -573,7 +577,7 @@ static const char mbi_dist_text_vector_kernels[] =
     "  MBK_SHARED_MEMORY(memory);\n"
     "  double *const shared = (double *)memory;\n"
     "  double sums[2] = {0, 0};\n"
-    "  if (a.always || a.scalars[MBI_DIST_STOP] == MBI_DIST_RUNS) {\n"
+    "  if (a.always || mbi_dist_why(a.scalars) == MBI_DIST_RUNS) {\n"
     "    for (mbk_i64 i = (mbk_i64)mbk_block() * 256 + mbk_thread(); i < a.rows;\n"
     "         i += (mbk_i64)mbk_grid() * 256) {\n"
     "      mbi_dist_element(&a, i, MBK_DIST_SINGLE, sums);\n"
@@ -949,7 +953,7 @@ static merbit_status mbi_dist_pass_run(merbit_dist *d, mbi_dist_pass *p, int sum
     return mbi_device_launch(d->context, d->gpu.total, "mbk_dist_total", sums > 0,
                              MBI_DIST_THREADS, shared, stream, &total);
   }
-  if (p->always || d->scalars[MBI_DIST_STOP] == MBI_DIST_RUNS) {
+  if (p->always || mbi_dist_why(d->scalars) == MBI_DIST_RUNS) {
     mbi_parallel(d->context, parts,
                  d->type == MERBIT_F32 ? mbi_dist_pass_f32 : mbi_dist_pass_f64, p);
     for (k = 0; k < sums; k++) {
@@ -1614,32 +1618,34 @@ static void mbi_dist_append(mbi_preamble *preamble, const char *text) {
   preamble->length += length;
 }
 
-/* Begins the text of a program. */
-static void mbi_dist_text_begin(const merbit_dist *d, mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_dist_append(preamble, "#include \"jit/device.cuh\"\n#define MBI_DIST_HERE MBK_DEVICE\n");
-  mbi_preamble_define_int(preamble, "MBK_DIST_SINGLE", d->type == MERBIT_F32);
-  mbi_dist_append(preamble, mbi_dist_text_numbers);
+/* Writes the texts of the two programs. They pass as preambles, which merbit's cache keys contain. */
+static void mbi_dist_texts(merbit_type type, mbi_preamble *vectors, mbi_preamble *numbers) {
+  mbi_preamble *const both[] = {vectors, numbers};
+  int i;
+  for (i = 0; i < 2; i++) {
+    memset(both[i], 0, sizeof *both[i]);
+    mbi_dist_append(both[i],
+                    "#include \"jit/device.cuh\"\n#define MBI_DIST_HERE MBK_DEVICE\n");
+    mbi_preamble_define_int(both[i], "MBK_DIST_SINGLE", type == MERBIT_F32);
+    mbi_dist_append(both[i], mbi_dist_text_numbers);
+    mbi_dist_append(both[i], mbi_dist_text_reduce);
+  }
+  mbi_dist_append(vectors, mbi_dist_text_move);
+  mbi_dist_append(vectors, mbi_dist_text_pass);
+  mbi_dist_append(vectors, mbi_dist_text_vector_kernels);
+  mbi_dist_append(numbers, mbi_dist_text_step);
+  mbi_dist_append(numbers, mbi_dist_text_small);
+  mbi_dist_append(numbers, mbi_dist_text_number_kernels);
 }
 
-/* Compiles and loads the kernels. The texts pass as preambles, which merbit's cache keys contain; the
- * file that follows them is one that they include themselves. */
+/* Compiles and loads the kernels. Behind a text stands a file that it has included already. */
 static merbit_status mbi_dist_compile(merbit_dist *d) {
   static const char file[] = "jit/device.cuh";
   mbi_dist_gpu *gpu = &d->gpu;
   mbi_preamble vectors, numbers;
   mbi_program_times times = {0, 0};
   mbi_program_wish wishes[2];
-  mbi_dist_text_begin(d, &vectors);
-  mbi_dist_append(&vectors, mbi_dist_text_move);
-  mbi_dist_append(&vectors, mbi_dist_text_pass);
-  mbi_dist_append(&vectors, mbi_dist_text_reduce);
-  mbi_dist_append(&vectors, mbi_dist_text_vector_kernels);
-  mbi_dist_text_begin(d, &numbers);
-  mbi_dist_append(&numbers, mbi_dist_text_step);
-  mbi_dist_append(&numbers, mbi_dist_text_small);
-  mbi_dist_append(&numbers, mbi_dist_text_reduce);
-  mbi_dist_append(&numbers, mbi_dist_text_number_kernels);
+  mbi_dist_texts(d->type, &vectors, &numbers);
   wishes[0].file = wishes[1].file = file;
   wishes[0].preamble = &vectors;
   wishes[1].preamble = &numbers;
@@ -2432,7 +2438,7 @@ static merbit_status mbi_dist_run(mbi_dist_solve *v, mbi_dist_iterate iterate, d
       v->history[v->checks] = scale * sqrt(v->numbers[MBI_DIST_RR]);
     }
     v->checks++;
-  } while (v->numbers[MBI_DIST_STOP] == MBI_DIST_RUNS);
+  } while (mbi_dist_why(v->numbers) == MBI_DIST_RUNS);
   return MERBIT_OK;
 }
 
@@ -2559,10 +2565,10 @@ static merbit_status mbi_dist_solve_run(mbi_dist_solve *v, const merbit_dist_sol
     if (stopped == MBI_DIST_RUNS) {
       v->result->estimated_residual = v->result->residual;
     }
-    if (s[MBI_DIST_STOP] != MBI_DIST_RUNS || stopped == MBI_DIST_NOT_FINITE) {
+    if (mbi_dist_why(s) != MBI_DIST_RUNS || stopped == MBI_DIST_NOT_FINITE) {
       v->result->stop = stopped == MBI_DIST_NOT_FINITE            ? MERBIT_STOP_NOT_FINITE
-                        : s[MBI_DIST_STOP] == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
-                        : s[MBI_DIST_STOP] == MBI_DIST_CAPPED    ? MERBIT_STOP_CAP
+                        : mbi_dist_why(s) == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
+                        : mbi_dist_why(s) == MBI_DIST_CAPPED    ? MERBIT_STOP_CAP
                                                                   : MERBIT_STOP_NOT_FINITE;
       return MERBIT_OK;
     }
@@ -2738,8 +2744,8 @@ static merbit_status mbi_dist_pagerank_run(mbi_dist_solve *v,
   MBI_TRY(mbi_dist_run(v, mbi_dist_pagerank, 1));
   v->result->iterations = (int)s[MBI_DIST_ITERATIONS];
   v->result->residual = v->result->estimated_residual = s[MBI_DIST_RR];
-  v->result->stop = s[MBI_DIST_STOP] == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
-                    : s[MBI_DIST_STOP] == MBI_DIST_CAPPED  ? MERBIT_STOP_CAP
+  v->result->stop = mbi_dist_why(s) == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
+                    : mbi_dist_why(s) == MBI_DIST_CAPPED  ? MERBIT_STOP_CAP
                                                             : MERBIT_STOP_NOT_FINITE;
   return MERBIT_OK;
 }

@@ -481,6 +481,44 @@ static void a_rank_that_dies_is_not_waited_for(void **state) {
   faults(1, 0, 0, 5);
 }
 
+/* One rank's product fails before it sends: the others wait for it, and are told. */
+static merbit_status left_alone_body(merbit_context *context, const merbit_exchange *exchange,
+                                     ranks_world *world, void *argument) {
+  const test_matrix *m = (const test_matrix *)argument;
+  const int64_t first = ranks_first(m->rows, RANKS, exchange->rank, -1);
+  const int64_t end = ranks_first(m->rows, RANKS, exchange->rank + 1, -1);
+  ranks_part p = ranks_part_make(m, first, end, 0, 0, 0);
+  double *x = (double *)test_allocate(m->rows, sizeof *x);
+  double *y = (double *)test_allocate(m->rows, sizeof *y);
+  merbit_dist *dist;
+  merbit_status status;
+  (void)world;
+  RANKS_CHECK(merbit_dist_create(context, exchange, &p.view, NULL, &dist) == MERBIT_OK);
+  status = merbit_dist_spmv(dist, NULL, x, NULL, exchange->rank == AT_FAULT ? NULL : y, NULL);
+  merbit_dist_destroy(dist);
+  ranks_part_free(&p);
+  free(x);
+  free(y);
+  return status;
+}
+
+static void a_rank_that_fails_alone_tells_the_others(void **state) {
+  const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
+  ranks_world *w = ranks_world_make(RANKS);
+  test_matrix m;
+  int rank;
+  (void)state;
+  solve_matrix(9, 0, &m);
+  assert_int_equal(ranks_run(w, &cpu, 0, left_alone_body, &m), 0);
+  for (rank = 0; rank < RANKS; rank++) {
+    assert_int_equal(w->status[rank],
+                     rank == AT_FAULT ? MERBIT_INVALID_ARGUMENT : MERBIT_IO_ERROR);
+    assert_true(rank == AT_FAULT || strstr(w->sentence[rank], "another rank has given up"));
+  }
+  ranks_world_free(w);
+  test_matrix_free(&m);
+}
+
 /* ---- More columns than an int has -------------------------------------------------------- */
 
 /* The other rank of two, played: it has 2^40 rows and needs nothing; x there is the number of the
@@ -580,6 +618,7 @@ int main(void) {
       cmocka_unit_test(each_allocation_fails_once),
       cmocka_unit_test(each_function_of_the_exchange_fails),
       cmocka_unit_test(a_rank_that_dies_is_not_waited_for),
+      cmocka_unit_test(a_rank_that_fails_alone_tells_the_others),
       cmocka_unit_test(columns_exceed_an_int),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
