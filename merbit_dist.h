@@ -1119,16 +1119,53 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
   return MERBIT_OK;
 }
 
-/* Checks all offsets and columns and counts. `first` is the number of the first row. */
+/* Counts, of entries [start, stop), those in columns outside [first, first + rows) and those in column
+ * `diagonal`, and widens [low, high] by all columns. One loop for each width of columns. */
+#define MBI_DIST_SCAN(type)                                                                    \
+  for (k = start; k < stop; k++) {                                                             \
+    const int64_t column = (int64_t)((const type *)rows->col_ind)[k] - base;                   \
+    outside += (uint64_t)(column - first) >= (uint64_t)rows->rows;                             \
+    counts->diagonal += column == diagonal;                                                    \
+    low = column < low ? column : low;                                                         \
+    high = column > high ? column : high;                                                      \
+  }
+
+/* Looks at the entries of row `row` of the rank. Returns the first entry whose column does not exist,
+ * or -1. *entries_outside receives the number of its entries in halo columns. */
+static int64_t mbi_dist_scan(const merbit_view *rows, int64_t first, int64_t row, int64_t start,
+                             int64_t stop, mbi_dist_counts_of *counts, int64_t *entries_outside) {
+  const int64_t base = rows->base, diagonal = first + row;
+  int64_t outside = 0, low = 0, high = 0, k;
+  if (rows->index_type == MERBIT_INDEX_64) {
+    MBI_DIST_SCAN(int64_t)
+  } else {
+    MBI_DIST_SCAN(int32_t)
+  }
+  *entries_outside = outside;
+  if (low < 0 || high >= rows->cols) {
+    for (k = start; k < stop; k++) {
+      const int64_t column = mbi_dist_column(rows, k);
+      if (column < 0 || column >= rows->cols) {
+        return k;
+      }
+    }
+  }
+  return -1;
+}
+
+/* Checks all offsets and columns and counts. `first` is the number of the first row. Sets a bit of
+ * boundary[], which is zero, for each row with a halo column. */
 static merbit_status mbi_dist_count(merbit_context *context, const merbit_view *rows,
-                                    int64_t first, mbi_dist_counts_of *counts) {
+                                    int64_t first, uint64_t *boundary,
+                                    mbi_dist_counts_of *counts) {
   const int64_t end = first + rows->rows;
   int64_t at = 0, i, k;
   memset(counts, 0, sizeof *counts);
   counts->low = INT64_MAX;
   counts->high = -1;
   for (i = 0; i < rows->rows; i++) {
-    const int64_t start = at, before = counts->halo;
+    const int64_t start = at;
+    int64_t outside, bad;
     at = mbi_dist_row(rows, i + 1);
     if ((i == 0 && mbi_dist_row(rows, 0) != 0) || at < start || at > rows->nnz) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
@@ -1137,32 +1174,34 @@ static merbit_status mbi_dist_count(merbit_context *context, const merbit_view *
                       i, mbi_dist_row(rows, i) + rows->base, i + 1, at + rows->base, rows->base,
                       rows->nnz + rows->base);
     }
+    bad = mbi_dist_scan(rows, first, i, start, at, counts, &outside);
+    if (bad >= 0) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "col_ind[%" PRId64 "], in row %" PRId64 " of the rank, is %" PRId64
+                      ": columns are %d to %" PRId64,
+                      bad, i, mbi_dist_column(rows, bad) + rows->base, rows->base,
+                      rows->cols - 1 + rows->base);
+    }
+    if (outside == 0) {
+      continue;
+    }
+    mbi_dist_set(boundary, i);
+    counts->halo += outside;
+    counts->boundary_rows++;
+    counts->boundary_nnz += at - start;
     for (k = start; k < at; k++) {
       const int64_t column = mbi_dist_column(rows, k);
-      if (column < 0 || column >= rows->cols) {
-        return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                        "col_ind[%" PRId64 "], in row %" PRId64 " of the rank, is %" PRId64
-                        ": columns are %d to %" PRId64,
-                        k, i, column + rows->base, rows->base, rows->cols - 1 + rows->base);
-      }
       if (column < first || column >= end) {
-        counts->halo++;
         counts->low = column < counts->low ? column : counts->low;
         counts->high = column > counts->high ? column : counts->high;
-      } else {
-        counts->own++;
-        counts->diagonal += column == first + i;
       }
-    }
-    if (counts->halo > before) {
-      counts->boundary_rows++;
-      counts->boundary_nnz += at - start;
     }
   }
   if (at != rows->nnz) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "row_ptr ends at %" PRId64 ", nnz is %" PRId64, at, rows->nnz);
   }
+  counts->own = rows->nnz - counts->halo;
   return MERBIT_OK;
 }
 
@@ -1199,10 +1238,11 @@ static merbit_status mbi_dist_columns_of_bits(merbit_context *context, mbi_dist_
 
 /* Finds the halo columns. On failure the caller runs mbi_dist_columns_release. */
 static merbit_status mbi_dist_columns_find(merbit_context *context, const merbit_view *rows,
-                                           int64_t first, const mbi_dist_counts_of *counts,
+                                           int64_t first, const uint64_t *boundary,
+                                           const mbi_dist_counts_of *counts,
                                            mbi_dist_columns *c) {
   const int64_t end = first + rows->rows;
-  int64_t k, n = 0;
+  int64_t i, k, n = 0;
   void *array;
   memset(c, 0, sizeof *c);
   if (counts->halo == 0) {
@@ -1220,15 +1260,18 @@ static merbit_status mbi_dist_columns_find(merbit_context *context, const merbit
   } else {
     c->list = (int64_t *)array;
   }
-  for (k = 0; k < rows->nnz; k++) {
-    const int64_t column = mbi_dist_column(rows, k);
-    if (column >= first && column < end) {
-      continue;
-    }
-    if (c->words > 0) {
-      mbi_dist_set(c->bits, column - c->low);
-    } else {
-      c->list[n++] = column;
+  for (i = 0; i < rows->rows; i++) {
+    const int64_t stop = mbi_dist_get(boundary, i) ? mbi_dist_row(rows, i + 1) : 0;
+    for (k = stop > 0 ? mbi_dist_row(rows, i) : 0; k < stop; k++) {
+      const int64_t column = mbi_dist_column(rows, k);
+      if (column >= first && column < end) {
+        continue;
+      }
+      if (c->words > 0) {
+        mbi_dist_set(c->bits, column - c->low);
+      } else {
+        c->list[n++] = column;
+      }
     }
   }
   if (c->words > 0) {
@@ -1277,6 +1320,7 @@ MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const mer
                                               int64_t first_row, merbit_dist_info *info) {
   mbi_dist_counts_of counts;
   mbi_dist_columns columns;
+  void *boundary = NULL;
   merbit_status status;
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -1288,8 +1332,17 @@ MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const mer
                     " exceed the %" PRId64 " of the matrix",
                     first_row, rows->rows, rows->cols);
   }
-  MBI_TRY(mbi_dist_count(context, rows, first_row, &counts));
-  status = mbi_dist_columns_find(context, rows, first_row, &counts, &columns);
+  memset(&columns, 0, sizeof columns);
+  status = mbi_allocate_array(context, rows->rows / 64 + 1, sizeof(uint64_t), "marks of rows",
+                              &boundary);
+  if (status == MERBIT_OK) {
+    memset(boundary, 0, (size_t)(rows->rows / 64 + 1) * sizeof(uint64_t));
+    status = mbi_dist_count(context, rows, first_row, (uint64_t *)boundary, &counts);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_dist_columns_find(context, rows, first_row, (const uint64_t *)boundary, &counts,
+                                   &columns);
+  }
   if (status == MERBIT_OK) {
     info->rows = rows->rows;
     info->first_row = first_row;
@@ -1298,6 +1351,7 @@ MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const mer
     info->own_nnz = counts.own;
     info->halo_nnz = counts.halo;
   }
+  mbi_release(context, boundary);
   mbi_dist_columns_release(context, &columns);
   return status;
 }
@@ -1426,9 +1480,10 @@ static merbit_status mbi_dist_csr_allocate(merbit_dist *d, int64_t rows, int64_t
   m->offset_type = nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   MBI_TRY(mbi_dist_host(d, rows + 1, nnz > INT32_MAX ? sizeof(int64_t) : sizeof(int32_t),
                         "row offsets", &m->row_ptr));
-  MBI_TRY(mbi_dist_host(d, nnz, sizeof *m->col_ind, "columns", &array));
+  MBI_TRY(mbi_allocate_array(d->context, nnz, sizeof *m->col_ind, "columns", &array));
   m->col_ind = (int32_t *)array;
-  return d->pattern ? MERBIT_OK : mbi_dist_host(d, nnz, d->element, "values", &m->values);
+  return d->pattern ? MERBIT_OK
+                    : mbi_allocate_array(d->context, nnz, d->element, "values", &m->values);
 }
 
 static void mbi_dist_csr_release(merbit_dist *d, mbi_dist_csr *m) {
@@ -1446,21 +1501,43 @@ static void mbi_dist_set_offset(const mbi_dist_csr *m, int64_t row, int64_t offs
   }
 }
 
-/* Sorts values in the order of the view into those of the two matrices and the diagonal. */
-static void mbi_dist_take_values(merbit_dist *d, const void *values, void *own, void *boundary) {
-  char *const to[2] = {(char *)own, (char *)boundary};
-  int64_t at[2] = {0, 0}, on_diagonal = 0, k;
-  memset(d->diagonal, 0, (size_t)d->info.rows * d->element);
-  for (k = 0; k < d->nnz; k++) {
+/* Copies `count` values from place `from` of the view to place *at of one of the two matrices. */
+static void mbi_dist_copy_values(const merbit_dist *d, const void *values, int64_t from,
+                                 int64_t count, void *to, int64_t *at) {
+  const int64_t element = (int64_t)d->element;
+  memcpy((char *)to + *at * element, (const char *)values + from * element,
+         (size_t)(count * element));
+  *at += count;
+}
+
+/* Sorts values in the order of the view into those of the two matrices: runs of equal bits. */
+static void mbi_dist_take_values(const merbit_dist *d, const void *values, void *own,
+                                 void *boundary) {
+  int64_t own_at = 0, boundary_at = 0, k = 0;
+  while (k < d->nnz) {
+    const int64_t begin = k;
     const int which = mbi_dist_get(d->is_halo, k);
-    const double value = values != NULL ? mbi_dist_load(values, k, d->type == MERBIT_F32) : 1;
-    if (values != NULL) {
-      memcpy(to[which] + at[which]++ * (int64_t)d->element,
-             (const char *)values + k * (int64_t)d->element, d->element);
+    while (k < d->nnz && mbi_dist_get(d->is_halo, k) == which) {
+      const int whole = (k & 63) == 0 && d->is_halo[k >> 6] == (which ? UINT64_MAX : 0);
+      k += whole && k + 64 <= d->nnz ? 64 : 1;
     }
-    if (mbi_dist_get(d->is_diagonal, k)) {
-      const int32_t row = d->diagonal_row[on_diagonal++];
-      if (d->type == MERBIT_F32) {
+    mbi_dist_copy_values(d, values, begin, k - begin, which ? boundary : own,
+                         which ? &boundary_at : &own_at);
+  }
+}
+
+/* Adds up the entries on the diagonal. `values` NULL: they are ones. */
+static void mbi_dist_take_diagonal(merbit_dist *d, const void *values) {
+  const int single = d->type == MERBIT_F32;
+  int64_t found = 0, word;
+  memset(d->diagonal, 0, (size_t)d->info.rows * d->element);
+  for (word = 0; word < d->nnz / 64 + 1; word++) {
+    uint64_t bits = d->is_diagonal[word];
+    for (; bits != 0; bits &= bits - 1) {
+      const int64_t k = word * 64 + mbi_dist_bits_in((bits & (~bits + 1)) - 1);
+      const int32_t row = d->diagonal_row[found++];
+      const double value = values != NULL ? mbi_dist_load(values, k, single) : 1;
+      if (single) {
         ((float *)d->diagonal)[row] += (float)value;
       } else {
         ((double *)d->diagonal)[row] += value;
@@ -1470,17 +1547,13 @@ static void mbi_dist_take_values(merbit_dist *d, const void *values, void *own, 
 }
 
 /* Numbers the own elements of x that whole boundary rows read: place[] of each is its number + 1. */
-static void mbi_dist_number_used(merbit_dist *d, const merbit_view *rows, int32_t *place) {
+static void mbi_dist_number_used(merbit_dist *d, const merbit_view *rows,
+                                 const uint64_t *boundary, int32_t *place) {
   const int64_t first = d->info.first_row, end = first + rows->rows;
   int64_t i, k;
   for (i = 0; i < rows->rows; i++) {
-    const int64_t start = mbi_dist_row(rows, i), stop = mbi_dist_row(rows, i + 1);
-    int halo = 0;
-    for (k = start; k < stop && !halo; k++) {
-      const int64_t column = mbi_dist_column(rows, k);
-      halo = column < first || column >= end;
-    }
-    for (k = start; k < stop && halo; k++) {
+    const int64_t stop = mbi_dist_get(boundary, i) ? mbi_dist_row(rows, i + 1) : 0;
+    for (k = stop > 0 ? mbi_dist_row(rows, i) : 0; k < stop; k++) {
       const int64_t column = mbi_dist_column(rows, k);
       if (column >= first && column < end) {
         place[column - first] = 1;
@@ -1503,30 +1576,27 @@ static void mbi_dist_list_used(const int32_t *place, int64_t rows, int32_t *used
   }
 }
 
-/* Divides the entries between the two matrices. used_place[] is from mbi_dist_number_used, or NULL.
- * boundary_at[] receives the boundary rows. */
-static void mbi_dist_split(merbit_dist *d, const merbit_view *rows,
+/* Divides the entries between the two matrices. is_boundary[] marks the boundary rows, boundary_at[]
+ * receives them. used_place[] is from mbi_dist_number_used, or NULL. */
+static void mbi_dist_split(merbit_dist *d, const merbit_view *rows, const uint64_t *is_boundary,
                            const mbi_dist_columns *columns, const int32_t *used_place,
                            int32_t *boundary_at) {
   const int64_t first = d->info.first_row, end = first + rows->rows;
   mbi_dist_csr *own = &d->own, *boundary = &d->boundary;
-  int64_t own_at = 0, boundary_nnz = 0, row = 0, on_diagonal = 0, i, k;
+  int64_t own_at = 0, boundary_nnz = 0, row = 0, on_diagonal = 0, stop = 0, i, k;
   for (i = 0; i < rows->rows; i++) {
-    const int64_t start = mbi_dist_row(rows, i), stop = mbi_dist_row(rows, i + 1);
-    int halo = 0;
-    for (k = start; k < stop; k++) {
-      const int64_t column = mbi_dist_column(rows, k);
-      halo |= column < first || column >= end;
-    }
+    const int64_t start = stop;
+    const int at_boundary = mbi_dist_get(is_boundary, i);
+    stop = mbi_dist_row(rows, i + 1);
     mbi_dist_set_offset(own, i, own_at);
     for (k = start; k < stop; k++) {
       const int64_t column = mbi_dist_column(rows, k);
-      const int outside = column < first || column >= end;
+      const int outside = at_boundary && (column < first || column >= end);
       if (column == first + i) {
         mbi_dist_set(d->is_diagonal, k);
         d->diagonal_row[on_diagonal++] = (int32_t)i;
       }
-      if (!outside && !(halo && d->whole_rows)) {
+      if (!outside && !(at_boundary && d->whole_rows)) {
         own->col_ind[own_at++] = (int32_t)(column - first);
         continue;
       }
@@ -1535,7 +1605,7 @@ static void mbi_dist_split(merbit_dist *d, const merbit_view *rows,
           (int32_t)(outside ? d->used + mbi_dist_columns_place(columns, column)
                             : used_place[column - first] - 1);
     }
-    if (halo) {
+    if (at_boundary) {
       boundary_at[row++] = (int32_t)i;
       mbi_dist_set_offset(boundary, row, boundary_nnz);
     }
@@ -1735,6 +1805,7 @@ static merbit_status mbi_dist_pinned(merbit_dist *d, size_t bytes, void **memory
 typedef struct mbi_dist_setup {
   mbi_dist_columns columns;
   mbi_dist_requests requests;
+  uint64_t *is_boundary; /* a bit for each row */
   int32_t *used_place, *used_at, *boundary_at, *pack_at;
 } mbi_dist_setup;
 
@@ -1742,6 +1813,7 @@ static void mbi_dist_setup_release(merbit_dist *d, mbi_dist_setup *s) {
   mbi_dist_columns_release(d->context, &s->columns);
   mbi_release(d->context, s->requests.wanted);
   mbi_release(d->context, s->requests.columns);
+  mbi_release(d->context, s->is_boundary);
   mbi_release(d->context, s->used_place);
   mbi_release(d->context, s->used_at);
   mbi_release(d->context, s->boundary_at);
@@ -1831,8 +1903,11 @@ static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_
   const int64_t n = rows->rows, words = rows->nnz / 64 + 1;
   mbi_dist_counts_of counts;
   void *array;
-  MBI_TRY(mbi_dist_count(d->context, rows, d->info.first_row, &counts));
-  MBI_TRY(mbi_dist_columns_find(d->context, rows, d->info.first_row, &counts, &s->columns));
+  MBI_TRY(mbi_dist_host(d, n / 64 + 1, sizeof *s->is_boundary, "marks of rows", &array));
+  s->is_boundary = (uint64_t *)array;
+  MBI_TRY(mbi_dist_count(d->context, rows, d->info.first_row, s->is_boundary, &counts));
+  MBI_TRY(mbi_dist_columns_find(d->context, rows, d->info.first_row, s->is_boundary, &counts,
+                                &s->columns));
   d->info.rows = n;
   d->info.halo = s->columns.count;
   d->info.boundary_rows = counts.boundary_rows;
@@ -1851,7 +1926,7 @@ static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_
   if (d->whole_rows) {
     MBI_TRY(mbi_dist_host(d, n, sizeof *s->used_place, "places", &array));
     s->used_place = (int32_t *)array;
-    mbi_dist_number_used(d, rows, s->used_place);
+    mbi_dist_number_used(d, rows, s->is_boundary, s->used_place);
     MBI_TRY(mbi_dist_host(d, d->used, sizeof *s->used_at, "places", &array));
     s->used_at = (int32_t *)array;
     mbi_dist_list_used(s->used_place, n, s->used_at);
@@ -1859,8 +1934,11 @@ static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_
   MBI_TRY(mbi_dist_csr_allocate(d, n, n, d->info.own_nnz, &d->own));
   MBI_TRY(mbi_dist_csr_allocate(d, counts.boundary_rows, d->used + d->info.halo,
                                 d->info.halo_nnz, &d->boundary));
-  mbi_dist_split(d, rows, &s->columns, s->used_place, s->boundary_at);
-  mbi_dist_take_values(d, rows->values, d->own.values, d->boundary.values);
+  mbi_dist_split(d, rows, s->is_boundary, &s->columns, s->used_place, s->boundary_at);
+  mbi_dist_take_diagonal(d, rows->values);
+  if (!d->pattern) {
+    mbi_dist_take_values(d, rows->values, d->own.values, d->boundary.values);
+  }
   MBI_TRY(mbi_dist_host(d, 2 * (int64_t)d->info.ranks, sizeof(int64_t), "counts", &array));
   s->requests.wanted = (int64_t *)array;
   s->requests.asked = s->requests.wanted + d->info.ranks;
@@ -2092,6 +2170,7 @@ static merbit_status mbi_dist_update(merbit_dist *d, const void *values) {
   }
   if (status == MERBIT_OK) {
     mbi_dist_take_values(d, values, own, boundary);
+    mbi_dist_take_diagonal(d, values);
     if (d->own_plan != NULL) {
       status = merbit_plan_update_values(d->own_plan, own, MERBIT_MEMORY_HOST);
     }
