@@ -38,7 +38,7 @@ TOKEN = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\* ==== >>[^\n
 SCALAR = re.compile(r"^MBS_(?:(?:WIDE_)?(?:BEFORE|COUNT|AFTER)\(\w+\) \{\n.*?\n\}|NOTHING_\w+\(\w+\))\n", re.M | re.S)
 ARGUMENTS = re.compile(r'#include "([^"]+_arguments\.cuh)"')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|[ \t]*//[^\n]*')
-MEANING = re.compile(r'(?<=#error "define )(\w+): [^"]*')
+MEANING = re.compile(r'#error +(\\\n *)?"define (\w+)[^"]*"')
 
 
 LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
@@ -80,9 +80,25 @@ def uncommented(text):
     return re.sub(r"[ \t]*\0[ \t]*", " ", text)
 
 
+def shut(lines, columns):
+    """Lines of code with each block of one line on the line that opens it, where that fits."""
+    out = []
+    for line in lines:
+        out.append(line)
+        while len(out) > 2 and re.match(r" +}(?! else {$)", out[-1]):
+            head, statement, tail = out[-3:]
+            if not re.match(r" +[^ #].*{$", head) or not re.match(r" +[^ #{}].*;$", statement):
+                break
+            joined = f"{head} {statement.strip()} {tail.strip()}"
+            if head.index(head.strip()) != tail.index("}") or len(joined) > columns:
+                break
+            out[-3:] = [joined]
+    return out
+
+
 def narrow(text, columns=COLUMNS):
     """The text of a source without comments, in fewer bytes: lines that continue a statement are indented by four,
-    not aligned, and joined while they fit."""
+    not aligned, and joined while they fit, and so are blocks of one line; an indentation of two is a tab."""
     lines = []
     first = 0  # indentation of the statement's first line
     ended = True
@@ -90,6 +106,9 @@ def narrow(text, columns=COLUMNS):
     for line in PADDING.sub(r" \\", text).split("\n"):
         code = line.lstrip(" ")
         indentation = len(line) - len(code)
+        if '"' not in code:
+            code = re.sub(r" {2,}", " ", code)
+            line = " " * indentation + code
         if directive or not code or code.startswith(("/*", "#")):
             directive = line.endswith("\\") and (directive or code.startswith("#"))
             plain = False
@@ -105,7 +124,7 @@ def narrow(text, columns=COLUMNS):
         lines.append(line)
         plain = True
         ended = code.endswith((";", "{", "}", ":"))
-    return "\n".join(lines)
+    return re.sub(r"^(?:  )+", lambda match: "\t" * (len(match[0]) // 2), "\n".join(shut(lines, columns)), flags=re.M)
 
 
 class Generator:
@@ -173,14 +192,27 @@ class Generator:
         name = match.group(1)
         if name.endswith("_arguments.cuh"):  # its first comment says what its banner would
             return self.addresses(uncommented(self.text(name)))
-        if name.endswith(".cuh"):  # the same text for the CPU, once for each type; once what all types use
-            text = SCALAR.sub("", self.text(name)) if name in self.included else self.text(name)
-            self.included.add(name)
-            return self.expand(text)
+        if name.endswith("steps.cuh") and SCALAR.search(self.text(name)):
+            return self.steps(name)
+        if name.endswith(".cuh"):  # the same text for the CPU
+            return self.expand(self.text(name))
         if name in self.included or (name.startswith("spmv/study/") and not self.study):
             return ""
         self.included.add(name)
         return self.room(name if (TEMPLATES / name).exists() else name + ".j2", "")
+
+    def steps(self, name):
+        """A file of steps for the CPU, which includes it once for each type: what all types use, and a macro of the rest
+        that is expanded with the type's MBS_VECTOR and MBS_NAME."""
+        macro = "MBI_" + re.sub(r"\W", "_", name.removesuffix(".cuh")).upper()
+        if name in self.included:
+            return macro + "\n"
+        self.included.add(name)
+        text = uncommented(self.text(name))
+        defines = re.findall(r"^#define .*\n", text, re.M)
+        rest = narrow(re.sub(r"^#define .*\n", "", SCALAR.sub("", text), flags=re.M), COLUMNS - 2)
+        lines = [line for line in rest.split("\n") if line]
+        return "".join(defines + SCALAR.findall(text)) + f"\n#define {macro} \\\n" + " \\\n".join(lines) + f"\n{macro}\n"
 
     def room(self, name, title):
         """A source or header behind a banner to grep for."""
@@ -216,7 +248,8 @@ class Generator:
     def kernel_source(self, name):
         """A kernel's text without comments, indentation and what its macros mean, with the structs that it takes in
         the line of their #include; lines keep their numbers."""
-        text = MEANING.sub(r"\1", COMMENT.sub(lambda match: match.group(1) or "", self.load(name)))
+        text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
+        text = MEANING.sub(lambda match: f"#error {match[2]}" + ("\n" if match[1] else ""), text)
         text = SPLIT.sub(lambda match: self.split(name, *match.groups()), text)
         if "MBK_BY_FIELD" in text and "#define MBK_BY_FIELD" not in text:
             raise SystemExit(f"{name}: MBK_BY_FIELD does not end a kernel's head on one line")
