@@ -3537,8 +3537,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
-#define MBI_SOURCES 77
-#define MBI_KERNEL_HASH "ee40effb02a58b59e4d757fc8bf3d02f810ae90a4b4b95c18ceb93396e574e7e"
+#define MBI_SOURCES 79
+#define MBI_KERNEL_HASH "c2ed651725162e54c32b30deffb6adf2469948a0889bbb8ab603172947964315"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5284,13 +5284,7 @@ NULL};
 
 static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
-"#include \"solve/core/check_steps.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"#include \"solve/core/check.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_bicgstab_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "bicgstab_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
@@ -5306,13 +5300,13 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "MBK_SHARED_MEMORY(shared);\n"
 "bicgstab_update_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
 "MBS_NOTHING_BEFORE(bicgstab_sigma)\nMBS_ELEMENT(bicgstab_sigma) {\n(void)c;\n"
-"sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n}\nMBS_AFTER(bicgstab_sigma) {\n",
+"sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n}\nMBS_AFTER(bicgstab_sigma) {\n"
 "(void)c;\nm->state.product_sums[0] = sums[0];\n}\n"
 "MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)\n\n\nMBS_NOTHING_BEFORE(bicgstab_omega)\n"
 "MBS_ELEMENT(bicgstab_omega) {\nconst double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n"
 "const double shadow = MBS_LOAD(MBI_BICG_SHADOW);\n(void)c;\nsums[0] += s * t;\n"
 "sums[1] += t * t;\nsums[2] += shadow * s;\nsums[3] += shadow * t;\n}\n"
-"MBS_AFTER(bicgstab_omega) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n"
+"MBS_AFTER(bicgstab_omega) {\n(void)c;\nm->state.product_sums[0] = sums[0];\n",
 "m->state.product_sums[1] = sums[1];\nm->state.scalar[MBI_BICG_SHADOW_S] = sums[2];\n"
 "m->state.scalar[MBI_BICG_SHADOW_T] = sums[3];\n}\n"
 "MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n\n\n\n\n\n\n"
@@ -5331,14 +5325,14 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "const double r = (double)(MBS_VECTOR)exact;\n"
 "const double p = r + c->scalar[MBI_BICG_BETA] * (last - omega * MBS_LOAD(MBI_BICG_V));\n"
 "const double s_hat = (double)(MBS_VECTOR)(inverse * s);\n"
-"const double p_hat = (double)(MBS_VECTOR)(inverse * last);\n",
+"const double p_hat = (double)(MBS_VECTOR)(inverse * last);\n"
 "MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
 "MBS_STORE(MBI_BICG_R, r);\nMBS_STORE(MBI_BICG_P, p);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
 "MBS_STORE(MBI_BICG_P_HAT, inverse * p);\n}\nsums[0] += r * r;\n}\n"
 "MBS_AFTER(bicgstab_update_x_r_p) {\n"
 "const double both[2] = {sums[0], bicgstab_next_rho(&m->state, c->scalar[MBI_BICG_OMEGA])};\n"
 "bicgstab_update_x_r_after(m, c, both);\n}\n"
-"MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n"
+"MBS_STEP(bicgstab_update_x_r_p, 1, 0, MBS_RUNNING)\n\n\n\n",
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_bicgstab_fused_s(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
@@ -5410,14 +5404,8 @@ NULL};
 
 static const char *const mbi_source_solve_cg_cg_cu[] = {
 "\n\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
-"#include \"solve/core/check_steps.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
+"#include \"solve/core/check.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
 "#include \"solve/cg/steps.cuh\"\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_cg_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "cg_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -5431,13 +5419,13 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "cg_rz_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_cg_update_x_p(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n",
+"cg_update_x_p_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n\n"
 "MBS_NOTHING_BEFORE(cg_pq)\nMBS_ELEMENT(cg_pq) {\n(void)c;\n"
 "sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n}\nMBS_AFTER(cg_pq) {\n(void)c;\n"
 "m->state.product_sums[0] = sums[0];\n}\nMBS_STEP(cg_pq, 1, 0, MBS_RUNNING)\n\n\n\n\n"
 "MBK_DEVICE double mbk_cg_pending_x(MBS_INDEX i, const mbi_solve_vectors *v,\n"
 "const mbi_solve_state *c) {\ndouble x = MBS_LOAD(MBI_AT_X), p[MBI_CG_RING - 1];\n#pragma unroll\n"
-"for (int k = 0; k < MBI_CG_RING - 1; k++) {\n"
+"for (int k = 0; k < MBI_CG_RING - 1; k++) {\n",
 "p[k] = k < v->from ? MBS_LOAD(MBI_CG_OLD_P + k) : 0;\n}\n#pragma unroll\n"
 "for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
 "x = k <= v->from ? (double)(MBK_VECTOR)(x + c->scalar[MBI_CG_ALPHA + k] * p[k - 1]) : x;\n}\n"
@@ -5455,14 +5443,14 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "MBS_STORE(MBI_CG_ROUND_P, mbk_cg_next_p(i, v, c, p));\n}\nMBS_NOTHING_AFTER(cg_complete_x)\n"
 "MBS_STEP(cg_complete_x, 0, 0, MBS_UNTIL_CLOSED)\n\n\n\n"
 "MBS_NOTHING_BEFORE(cg_complete_x_at_breakdown)\nMBS_ELEMENT(cg_complete_x_at_breakdown) {\n"
-"mbi_solve_state before = *c;\n(void)sums;\n#pragma unroll\n",
+"mbi_solve_state before = *c;\n(void)sums;\n#pragma unroll\n"
 "for (int k = MBI_CG_RING - 1; k > 0; k--) {\n"
 "before.scalar[MBI_CG_ALPHA + k] = c->scalar[MBI_CG_ALPHA + k - 1];\n}\n"
 "MBS_STORE(MBI_AT_X, mbk_cg_pending_x(i, v, &before));\n}\n"
 "MBS_NOTHING_AFTER(cg_complete_x_at_breakdown)\n"
 "MBS_STEP(cg_complete_x_at_breakdown, 0, 0, MBS_ALWAYS)\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"mbk_cg_fused(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n",
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_CG_P | (a.v.to != 0 ? 0u : 1u << MBI_AT_X);\n"
 "if (!(a.v.dots != (const double *)0\n"
@@ -5518,6 +5506,16 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 "MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
 "MBS_STORE(MBI_CG_P, z + beta * p);\n}\nMBS_NOTHING_AFTER(cg_update_x_p)\n"
 "MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)\n",
+NULL};
+
+static const char *const mbi_source_solve_core_check_cuh[] = {
+"\n#include \"solve/core/check_steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_core_check_steps_cuh[] = {
@@ -5631,14 +5629,8 @@ static const char *const mbi_source_solve_core_loop_cu[] = {
 NULL};
 
 static const char *const mbi_source_solve_core_refine_cu[] = {
-"\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
-"#include \"solve/core/check_steps.cuh\"\n#include \"solve/core/refine_steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
+"#include \"solve/core/refine_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_refine_down(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "refine_down_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
@@ -5861,19 +5853,7 @@ NULL};
 
 static const char *const mbi_source_solve_eigen_eigen_cu[] = {
 "\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
-"#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
-"#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n"
-"#include \"solve/eigen/steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_reproject(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"#include \"solve/gmres/process.cuh\"\n#include \"solve/eigen/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_eigen_rotate(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "eigen_rotate_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
@@ -5883,7 +5863,7 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_power_measure(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "power_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n",
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_power_normalise(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
@@ -5923,27 +5903,10 @@ NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
 "\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
-"#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/check_steps.cuh\"\n"
-"#include \"solve/core/wide_steps.cuh\"\n#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"#include \"solve/core/check.cuh\"\n#include \"solve/gmres/process.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_arnoldi_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_project(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_reproject(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
-"MBK_SHARED_MEMORY(shared);\n"
-"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-"mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
+"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
@@ -6082,6 +6045,21 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
 "MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
 "MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
 "}\nMBS_NOTHING_AFTER(arnoldi_extend)\nMBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)\n",
+NULL};
+
+static const char *const mbi_source_solve_gmres_process_cuh[] = {
+"\n\n#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/wide_steps.cuh\"\n"
+"#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_project(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_project_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_reproject(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\n"
+"MBK_SHARED_MEMORY(shared);\n"
+"arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+"mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
 NULL};
 
 static const char *const mbi_source_solve_pagerank_after_cuh[] = {
@@ -9419,6 +9397,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
     {"solve/cg/cg.cu", mbi_source_solve_cg_cg_cu},
     {"solve/cg/slots.cuh", mbi_source_solve_cg_slots_cuh},
     {"solve/cg/steps.cuh", mbi_source_solve_cg_steps_cuh},
+    {"solve/core/check.cuh", mbi_source_solve_core_check_cuh},
     {"solve/core/check_steps.cuh", mbi_source_solve_core_check_steps_cuh},
     {"solve/core/fused.cuh", mbi_source_solve_core_fused_cuh},
     {"solve/core/loop.cu", mbi_source_solve_core_loop_cu},
@@ -9434,6 +9413,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
     {"solve/gmres/arnoldi.cu", mbi_source_solve_gmres_arnoldi_cu},
     {"solve/gmres/arnoldi.cuh", mbi_source_solve_gmres_arnoldi_cuh},
     {"solve/gmres/arnoldi_steps.cuh", mbi_source_solve_gmres_arnoldi_steps_cuh},
+    {"solve/gmres/process.cuh", mbi_source_solve_gmres_process_cuh},
     {"solve/pagerank/after.cuh", mbi_source_solve_pagerank_after_cuh},
     {"solve/pagerank/pagerank.cu", mbi_source_solve_pagerank_pagerank_cu},
     {"solve/pagerank/steps.cuh", mbi_source_solve_pagerank_steps_cuh},
