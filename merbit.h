@@ -15687,6 +15687,7 @@ typedef struct mbi_transpose {
 #define MBI_FORMS_ALL \
 	(MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) | \
 	 MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
+#define MBI_FORMS_UNPAID(forms) ((uint32_t)(forms) << 16)
 typedef struct mbi_values_search {
 	mbi_devptr values;
 	mbi_devptr scratch;
@@ -17005,7 +17006,7 @@ static double mbi_merge_cost(const merbit_plan *plan, const mbi_cpu_sample *samp
 }
 
 static const mbi_cpu_method mbi_merge_method = {
-		NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost};
+		NULL, NULL, mbi_merge_workspace_bytes, mbi_merge_product, NULL, NULL, NULL, mbi_merge_cost, };
 
 static void mbi_reference_product(const merbit_plan *plan, void *scratch, const void *alpha,
 		const void *x, const void *beta, void *y) {
@@ -17014,7 +17015,7 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
 }
 
 static const mbi_cpu_method mbi_reference_method = {
-		NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL};
+		NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
 #define MBI_EACH_6(SUFFIX_, C_) \
@@ -17149,7 +17150,7 @@ static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const voi
 }
 
 static const mbi_cpu_method mbi_mixed_method = {
-		NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL};
+		NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
 #define MBI_EACH_9(SUFFIX_, C_) \
@@ -17427,7 +17428,7 @@ static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const v
 }
 
 static const mbi_cpu_method mbi_semiring_method = {
-		NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL};
+		NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
 #define MBI_SORTED_LONG 64
@@ -18013,7 +18014,7 @@ static double mbi_sorted_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
 
 static const mbi_cpu_method mbi_sorted_method = {
 		mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
-		mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost};
+		mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost, };
 
 /* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
 #define MBI_NUMA_FEW (64 * 4096)
@@ -18561,7 +18562,7 @@ static double mbi_blocks_cost(const merbit_plan *plan, const mbi_cpu_sample *sam
 
 static const mbi_cpu_method mbi_blocks_method = {
 		mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
-		mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost};
+		mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost, };
 
 /* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
 typedef struct mbi_many_steps {
@@ -18784,7 +18785,7 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 }
 
 static const mbi_cpu_method mbi_many_cpu_method = {
-		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL};
+		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, };
 
 /* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
 static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
@@ -20157,9 +20158,9 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
 			m->dual ? "dual-buffer" : "carry-out");
 }
 
-static const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit), mbi_merbit_create,
-		mbi_merbit_destroy, mbi_merbit_carry_bytes, mbi_merbit_multiply, mbi_merbit_info,
-		mbi_merbit_describe, NULL, 0, NULL, 0, NULL, NULL};
+static const mbi_cuda_method mbi_merbit_method = {
+		sizeof(mbi_merbit), mbi_merbit_create, mbi_merbit_destroy, mbi_merbit_carry_bytes,
+		mbi_merbit_multiply, mbi_merbit_info, mbi_merbit_describe, NULL, 0, NULL, 0, NULL, NULL, };
 
 /* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
 /* ==== >>spmv/gpu/scan/scan.h ============================================================== */
@@ -20626,9 +20627,11 @@ static double mbi_scan_cost(const merbit_plan *plan) {
 	return seconds;
 }
 
-static const mbi_cuda_method mbi_scan_method = {sizeof(mbi_scan_schedule), mbi_scan_create,
-		mbi_scan_destroy, mbi_scan_carry_bytes, mbi_scan_multiply, mbi_scan_info, mbi_scan_describe,
-		NULL, MBI_FORMS_ALL & ~MBI_FORMS_SLOW, mbi_scan_cost, 0, NULL, "steps whole"};
+static const mbi_cuda_method mbi_scan_method = {
+		sizeof(mbi_scan_schedule), mbi_scan_create, mbi_scan_destroy, mbi_scan_carry_bytes,
+		mbi_scan_multiply, mbi_scan_info, mbi_scan_describe, NULL,
+		(MBI_FORMS_ALL & ~MBI_FORMS_SLOW) | MBI_FORMS_UNPAID(MBI_FORMS_SLOW), mbi_scan_cost, 0, NULL,
+		"steps whole", };
 
 /* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
 /* ==== >>spmv/gpu/merge/merge.h ============================================================ */
@@ -20848,15 +20851,15 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 
 static double mbi_merge_path_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	return plan->device.nnz < plan->device.rows / 2 && plan->device.form == MBI_VALUES_GENERAL
-			? t.vectors + t.stream + t.gathers +
+	return plan->device.nnz < plan->device.rows / 2 ? t.vectors + t.stream + t.gathers +
 			t.rows * (double)mbi_index_bytes(plan->device.offset_type) * mbi_choose_stream(plan) +
 			mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
 }
 
-static const mbi_cuda_method mbi_merge_path_method = {sizeof(mbi_merge_path),
-		mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes, mbi_merge_path_multiply,
-		mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost, 0, NULL, "steps rounds"};
+static const mbi_cuda_method mbi_merge_path_method = {
+		sizeof(mbi_merge_path), mbi_merge_path_create, mbi_merge_path_destroy, mbi_merge_carry_bytes,
+		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost, 0,
+		NULL, "steps rounds", };
 
 /* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
 /* ==== >>spmv/gpu/rows/rows.h ============================================================== */
@@ -21023,9 +21026,10 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
 }
 
-static const mbi_cuda_method mbi_rows_method = {sizeof(mbi_rows), mbi_rows_create,
-		mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply, mbi_rows_info, mbi_rows_describe,
-		NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL, "unroll lanes"};
+static const mbi_cuda_method mbi_rows_method = {
+		sizeof(mbi_rows), mbi_rows_create, mbi_rows_destroy, mbi_rows_carry_bytes, mbi_rows_multiply,
+		mbi_rows_info, mbi_rows_describe, NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL, "unroll lanes",
+};
 
 /* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
 /* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
@@ -21322,8 +21326,8 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 
 static const mbi_cuda_method mbi_sliced_method = {
 		sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy, mbi_rows_carry_bytes,
-		mbi_sliced_multiply, mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill,
-		MBI_FORMS_ALL, mbi_sliced_cost, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted"};
+		mbi_sliced_multiply, mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill, MBI_FORMS_ALL,
+		mbi_sliced_cost, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted", };
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
 /* ==== >>spmv/gpu/binned/binned.h ========================================================== */
@@ -21738,8 +21742,8 @@ static double mbi_binned_cost(const merbit_plan *plan) {
 
 static const mbi_cuda_method mbi_binned_method = {
 		sizeof(mbi_binned), mbi_binned_create, mbi_binned_destroy, mbi_binned_carry_bytes,
-		mbi_binned_multiply, mbi_binned_info, mbi_binned_describe, mbi_binned_refresh,
-		MBI_FORMS_ALL, mbi_binned_cost, MBI_MAKING_FORM, NULL, "strip tiles"};
+		mbi_binned_multiply, mbi_binned_info, mbi_binned_describe, mbi_binned_refresh, MBI_FORMS_ALL,
+		mbi_binned_cost, MBI_MAKING_FORM, NULL, "strip tiles", };
 
 /* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
 /* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
@@ -23007,9 +23011,10 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
 			cb->splits, cb->threads);
 }
 
-static const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy,
-		mbi_cb_carry_bytes, mbi_cb_multiply, mbi_cb_info, mbi_cb_describe, mbi_cb_refresh,
-		MBI_FORMS_CHEAP, NULL, 0, NULL, "steps aggregate. coo_max csr_max"};
+static const mbi_cuda_method mbi_cb_method = {
+		sizeof(mbi_cb), mbi_cb_create, mbi_cb_destroy, mbi_cb_carry_bytes, mbi_cb_multiply,
+		mbi_cb_info, mbi_cb_describe, mbi_cb_refresh, MBI_FORMS_CHEAP, NULL, 0, NULL,
+		"steps aggregate. coo_max csr_max", };
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
 /* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
@@ -23238,9 +23243,9 @@ static double mbi_hubs_cost(const merbit_plan *plan) {
 }
 
 static const mbi_cuda_method mbi_hubs_method = {
-		sizeof(mbi_hubs), mbi_hubs_create, mbi_hubs_destroy, mbi_scan_carry_bytes,
-		mbi_hubs_multiply, mbi_scan_info, mbi_hubs_describe, NULL,
-		MBI_FORMS_ALL, mbi_hubs_cost, MBI_MAKING_COLUMNS, NULL, "steps kilobytes"};
+		sizeof(mbi_hubs), mbi_hubs_create, mbi_hubs_destroy, mbi_scan_carry_bytes, mbi_hubs_multiply,
+		mbi_scan_info, mbi_hubs_describe, NULL, MBI_FORMS_ALL, mbi_hubs_cost, MBI_MAKING_COLUMNS, NULL,
+		"steps kilobytes", };
 
 /* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
 /* ==== >>spmv/gpu/many/many.h ============================================================== */
@@ -23701,9 +23706,9 @@ static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
 			plan->streaming ? ", matrix past the caches" : "");
 }
 
-static const mbi_cuda_method mbi_many_method = {sizeof(mbi_many), mbi_many_create,
-		mbi_scan_destroy, mbi_many_scratch_bytes, NULL, mbi_many_info, mbi_many_describe, NULL,
-		MBI_FORMS_CHEAP, NULL, 0, NULL, "run unroll"};
+static const mbi_cuda_method mbi_many_method = {
+		sizeof(mbi_many), mbi_many_create, mbi_scan_destroy, mbi_many_scratch_bytes, NULL,
+		mbi_many_info, mbi_many_describe, NULL, MBI_FORMS_CHEAP, NULL, 0, NULL, "run unroll", };
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
 #define MBI_COLUMNS_ALIGNMENT 256
@@ -24229,10 +24234,9 @@ static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
 }
 
 static const mbi_cuda_method mbi_bsr_method = {
-		sizeof(mbi_bsr_tiles), mbi_bsr_method_create, mbi_bsr_method_destroy,
-		mbi_bsr_carry_bytes, mbi_bsr_multiply, mbi_bsr_info,
-		mbi_bsr_describe, mbi_bsr_method_refresh, 0, mbi_extracted_cost, MBI_MAKING_FORM, NULL,
-		"blocks shuffle"};
+		sizeof(mbi_bsr_tiles), mbi_bsr_method_create, mbi_bsr_method_destroy, mbi_bsr_carry_bytes,
+		mbi_bsr_multiply, mbi_bsr_info, mbi_bsr_describe, mbi_bsr_method_refresh, 0,
+		mbi_extracted_cost, MBI_MAKING_FORM, NULL, "blocks shuffle", };
 
 /* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
@@ -24414,8 +24418,8 @@ static void mbi_symmetric_multiply(const merbit_plan *plan, void *scratch, const
 }
 
 static const mbi_cpu_method mbi_symmetric_method = {
-		mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL,
-		NULL, NULL, NULL};
+		mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL,
+		NULL, };
 
 /* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
@@ -24470,6 +24474,13 @@ static const char *mbi_method_name(merbit_method method) {
 
 static const char *mbi_method_identifier(merbit_method method) {
 	return mbi_method_find(method)->identifier;
+}
+
+static double mbi_method_cost(const merbit_plan *plan, const mbi_method *row) {
+	const uint32_t form = MBI_FORM(plan->device.form);
+	if (row->cuda == NULL || row->cuda->cost == NULL) { return HUGE_VAL; }
+	return plan->device.form == MBI_VALUES_GENERAL ||
+			(row->cuda->forms & (form | MBI_FORMS_UNPAID(form))) != 0 ? row->cuda->cost(plan) : HUGE_VAL;
 }
 
 static void mbi_method_take(merbit_plan *plan, merbit_method method) {
@@ -24536,10 +24547,8 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
 	size_t i;
 	if (mbi_choose_small(plan)) { return mbi_measure_small(plan, candidates); }
 	for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
-		if (row->cuda != NULL && row->cuda->cost != NULL) {
-			count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
-					row->cuda->cost(plan));
-		}
+		count = mbi_measure_add(candidates, count, row->number, row->number == MERBIT_METHOD_SCAN,
+				mbi_method_cost(plan, row));
 	}
 	while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) { count--; }
 	return mbi_measure_safe(plan, candidates, count);
@@ -24734,8 +24743,8 @@ static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *metho
 
 static double mbi_choose_cost(const merbit_plan *plan, const mbi_method *row) {
 	const mbi_cuda_method *cuda = row->cuda;
-	return cuda != NULL && cuda->cost != NULL && (cuda->trusted == NULL || cuda->trusted(plan))
-			? cuda->cost(plan) : HUGE_VAL;
+	return cuda == NULL || cuda->trusted == NULL || cuda->trusted(plan) ? mbi_method_cost(plan, row)
+			: HUGE_VAL;
 }
 
 static void mbi_choose_say(merbit_plan *plan) {
@@ -30152,7 +30161,7 @@ static const char *const mbi_preconditioner_names[] = {
 
 static merbit_status mbi_solver_check_method(merbit_context *context,
 		const merbit_solver_desc *desc) {
-	if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
+	if (mbi_solve_method_of(desc->method) == NULL) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
 				"definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES", (int)desc->method);
