@@ -1511,14 +1511,14 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
 #define MERBIT_IMPLEMENTATION_DONE
 
-/* ==== >>core/os/posix.c  Linux and macOS: clock, threads, dynamic loading ================= */
-/* ==== >>core/context.h ==================================================================== */
+/* ==== >>core/os/posix.c  Linux and macOS: clock, threads, dynamic loading ==== */
+/* ==== >>core/context.h ==== */
 #ifndef MBI_CONTEXT_H
 #define MBI_CONTEXT_H
-/* ==== >>core/core.h ======================================================================= */
+/* ==== >>core/core.h ==== */
 #ifndef MBI_CORE_H
 #define MBI_CORE_H
-/* ==== >>core/os/os.h ====================================================================== */
+/* ==== >>core/os/os.h ==== */
 #ifndef MBI_OS_H
 #define MBI_OS_H
 
@@ -1560,7 +1560,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <sys/syscall.h>
 #endif
 
-/* ==== >>core/os/compiler.h ================================================================ */
+/* ==== >>core/os/compiler.h ==== */
 #ifndef MBI_COMPILER_H
 #define MBI_COMPILER_H
 
@@ -1583,13 +1583,9 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #define MBI_ATOMIC_ADD64(at, value) __atomic_fetch_add(at, value, __ATOMIC_RELAXED)
 #define MBI_ATOMIC_OR64(at, value) __atomic_fetch_or(at, value, __ATOMIC_RELAXED)
 
-static int mbi_leading_zeros(uint64_t word) {
-	return __builtin_clzll(word);
-}
+static int mbi_leading_zeros(uint64_t word) { return __builtin_clzll(word); }
 
-static int mbi_trailing_zeros(uint64_t word) {
-	return __builtin_ctzll(word);
-}
+static int mbi_trailing_zeros(uint64_t word) { return __builtin_ctzll(word); }
 
 __extension__ typedef unsigned __int128 mbi_u128;
 
@@ -1727,9 +1723,7 @@ typedef struct mbi_pool {
 } mbi_pool;
 #endif
 
-typedef struct mbi_hash {
-	uint64_t high, low;
-} mbi_hash;
+typedef struct mbi_hash { uint64_t high, low; } mbi_hash;
 #define MBI_HASH_TEXT 33
 
 #define MBI_MAX_LINKS 40
@@ -1955,38 +1949,24 @@ static int mbi_processors(void) {
 	return count < 1 ? 1 : count < MBI_MAX_THREADS ? count : MBI_MAX_THREADS;
 }
 
-static mbi_process mbi_process_id(void) {
-	return getpid();
-}
+static mbi_process mbi_process_id(void) { return getpid(); }
 
-static void mbi_mutex_create(mbi_mutex *mutex) {
-	(void)pthread_mutex_init(mutex, NULL);
-}
+static void mbi_mutex_create(mbi_mutex *mutex) { (void)pthread_mutex_init(mutex, NULL); }
 
-static void mbi_mutex_destroy(mbi_mutex *mutex) {
-	(void)pthread_mutex_destroy(mutex);
-}
+static void mbi_mutex_destroy(mbi_mutex *mutex) { (void)pthread_mutex_destroy(mutex); }
 
-static void mbi_mutex_lock(mbi_mutex *mutex) {
-	(void)pthread_mutex_lock(mutex);
-}
+static void mbi_mutex_lock(mbi_mutex *mutex) { (void)pthread_mutex_lock(mutex); }
 
-static void mbi_mutex_unlock(mbi_mutex *mutex) {
-	(void)pthread_mutex_unlock(mutex);
-}
+static void mbi_mutex_unlock(mbi_mutex *mutex) { (void)pthread_mutex_unlock(mutex); }
 
-static mbi_thread_id mbi_thread_self(void) {
-	return pthread_self();
-}
+static mbi_thread_id mbi_thread_self(void) { return pthread_self(); }
 
 static int mbi_thread_equal(mbi_thread_id left, mbi_thread_id right) {
 	return pthread_equal(left, right);
 }
 
 #ifndef _OPENMP
-static int mbi_mutex_try(mbi_mutex *mutex) {
-	return pthread_mutex_trylock(mutex) == 0;
-}
+static int mbi_mutex_try(mbi_mutex *mutex) { return pthread_mutex_trylock(mutex) == 0; }
 
 static void mbi_condition_create(mbi_condition *condition) {
 	(void)pthread_cond_init(condition, NULL);
@@ -2008,14 +1988,10 @@ static int mbi_thread_start(mbi_thread *thread, mbi_thread_run run, void *argume
 	return pthread_create(thread, NULL, run, argument) == 0;
 }
 
-static void mbi_thread_join(mbi_thread thread) {
-	(void)pthread_join(thread, NULL);
-}
+static void mbi_thread_join(mbi_thread thread) { (void)pthread_join(thread, NULL); }
 #endif
 
-static void *mbi_library_open(const char *path) {
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
+static void *mbi_library_open(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 
 static const char *mbi_library_error(void) {
 	const char *text = dlerror();
@@ -2053,7 +2029,7 @@ static void mbi_library_keep(void *library) {
 
 #endif
 
-/* ==== >>core/os/posix_numa.c  Linux: memory nodes ========================================= */
+/* ==== >>core/os/posix_numa.c  Linux: memory nodes ==== */
 #ifdef __linux__
 
 #define MBI_NODE_ROOT "/sys/devices/system/node"
@@ -2163,13 +2139,9 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 #elif !defined(_WIN32)
 
-static void mbi_numa_here(mbi_numa *numa) {
-	memset(numa, 0, sizeof *numa);
-}
+static void mbi_numa_here(mbi_numa *numa) { memset(numa, 0, sizeof *numa); }
 
-static void mbi_processor_bind(int cpu) {
-	(void)cpu;
-}
+static void mbi_processor_bind(int cpu) { (void)cpu; }
 
 static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 	(void)array, (void)bytes, (void)node;
@@ -2178,7 +2150,7 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 
 #endif
 
-/* ==== >>core/os/posix_trust.c  Linux and macOS: who may write to a directory ============== */
+/* ==== >>core/os/posix_trust.c  Linux and macOS: who may write to a directory ==== */
 #ifndef _WIN32
 
 static const char *mbi_directory_fault(const struct stat *facts, int last) {
@@ -2250,13 +2222,11 @@ static int mbi_directory_resolve(const char *path, char *resolved, size_t size) 
 
 #endif
 
-/* ==== >>core/os/posix_files.c  Linux and macOS: files and directories ===================== */
+/* ==== >>core/os/posix_files.c  Linux and macOS: files and directories ==== */
 #ifndef _WIN32
 #define MBI_LATEST_SECONDS 9000000000
 
-static int mbi_path_is_absolute(const char *path) {
-	return path[0] == '/';
-}
+static int mbi_path_is_absolute(const char *path) { return path[0] == '/'; }
 
 static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
 	char here[MBI_PATH_SIZE];
@@ -2317,13 +2287,9 @@ static int64_t mbi_file_read(void *user, void *data, size_t size) {
 	return (int64_t)got;
 }
 
-static void mbi_file_touch(int file) {
-	(void)futimens(file, NULL);
-}
+static void mbi_file_touch(int file) { (void)futimens(file, NULL); }
 
-static void mbi_file_close(int file) {
-	(void)close(file);
-}
+static void mbi_file_close(int file) { (void)close(file); }
 
 static int mbi_file_create(const char *path, int private_file, int *file) {
 	int error;
@@ -2392,9 +2358,7 @@ static int mbi_file_target(const char *path, char *target, size_t size, int *mod
 	return error;
 }
 
-static void mbi_file_permit(int file, int mode) {
-	(void)fchmod(file, (mode_t)mode);
-}
+static void mbi_file_permit(int file, int mode) { (void)fchmod(file, (mode_t)mode); }
 
 static int mbi_directory_open(mbi_directory *directory, const char *path) {
 	directory->stream = opendir(path);
@@ -2430,9 +2394,7 @@ static int mbi_directory_remove(mbi_directory *directory, const char *name) {
 	return unlinkat(dirfd(directory->stream), name, 0) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-static void mbi_directory_close(mbi_directory *directory) {
-	(void)closedir(directory->stream);
-}
+static void mbi_directory_close(mbi_directory *directory) { (void)closedir(directory->stream); }
 
 static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
 	size_t length = 0;
@@ -2458,7 +2420,7 @@ static int mbi_files_matching(const char *pattern,
 
 #endif
 
-/* ==== >>core/os/windows.c  Windows: clock, threads, dynamic loading ======================= */
+/* ==== >>core/os/windows.c  Windows: clock, threads, dynamic loading ==== */
 #ifdef _WIN32
 
 static double mbi_seconds(void) {
@@ -2515,9 +2477,7 @@ static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
 	return -1;
 }
 
-static mbi_process mbi_process_id(void) {
-	return (mbi_process)GetCurrentProcessId();
-}
+static mbi_process mbi_process_id(void) { return (mbi_process)GetCurrentProcessId(); }
 
 static int mbi_windows_error(void) {
 	switch (GetLastError()) {
@@ -2543,50 +2503,32 @@ static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
 	return length == 0 ? mbi_windows_error() : length >= size ? ENAMETOOLONG : 0;
 }
 
-static void mbi_mutex_create(mbi_mutex *mutex) {
-	InitializeSRWLock(mutex);
-}
+static void mbi_mutex_create(mbi_mutex *mutex) { InitializeSRWLock(mutex); }
 
-static void mbi_mutex_destroy(mbi_mutex *mutex) {
-	(void)mutex;
-}
+static void mbi_mutex_destroy(mbi_mutex *mutex) { (void)mutex; }
 
-static void mbi_mutex_lock(mbi_mutex *mutex) {
-	AcquireSRWLockExclusive(mutex);
-}
+static void mbi_mutex_lock(mbi_mutex *mutex) { AcquireSRWLockExclusive(mutex); }
 
-static void mbi_mutex_unlock(mbi_mutex *mutex) {
-	ReleaseSRWLockExclusive(mutex);
-}
+static void mbi_mutex_unlock(mbi_mutex *mutex) { ReleaseSRWLockExclusive(mutex); }
 
-static mbi_thread_id mbi_thread_self(void) {
-	return GetCurrentThreadId();
-}
+static mbi_thread_id mbi_thread_self(void) { return GetCurrentThreadId(); }
 
-static int mbi_thread_equal(mbi_thread_id left, mbi_thread_id right) {
-	return left == right;
-}
+static int mbi_thread_equal(mbi_thread_id left, mbi_thread_id right) { return left == right; }
 
 #ifndef _OPENMP
-static int mbi_mutex_try(mbi_mutex *mutex) {
-	return TryAcquireSRWLockExclusive(mutex) != 0;
-}
+static int mbi_mutex_try(mbi_mutex *mutex) { return TryAcquireSRWLockExclusive(mutex) != 0; }
 
 static void mbi_condition_create(mbi_condition *condition) {
 	InitializeConditionVariable(condition);
 }
 
-static void mbi_condition_destroy(mbi_condition *condition) {
-	(void)condition;
-}
+static void mbi_condition_destroy(mbi_condition *condition) { (void)condition; }
 
 static void mbi_condition_wait(mbi_condition *condition, mbi_mutex *mutex) {
 	(void)SleepConditionVariableSRW(condition, mutex, INFINITE, 0);
 }
 
-static void mbi_condition_wake(mbi_condition *condition) {
-	WakeAllConditionVariable(condition);
-}
+static void mbi_condition_wake(mbi_condition *condition) { WakeAllConditionVariable(condition); }
 
 static int mbi_thread_start(mbi_thread *thread, mbi_thread_run run, void *argument) {
 	*thread = (HANDLE)_beginthreadex(NULL, 0, run, argument, 0, NULL);
@@ -2651,7 +2593,7 @@ static void mbi_library_keep(void *library) {
 
 #endif
 
-/* ==== >>core/os/windows_trust.c  Windows: who may write to a directory ==================== */
+/* ==== >>core/os/windows_trust.c  Windows: who may write to a directory ==== */
 #ifdef _WIN32
 #ifdef _MSC_VER
 #pragma comment(lib, "advapi32")
@@ -2762,7 +2704,7 @@ static int mbi_directory_resolve(const char *path, char *resolved, size_t size) 
 
 #endif
 
-/* ==== >>core/os/windows_files.c  Windows: files and directories =========================== */
+/* ==== >>core/os/windows_files.c  Windows: files and directories ==== */
 #ifdef _WIN32
 #define MBI_FILE_MOST ((size_t)1 << 30)
 #define MBI_NOT_REGULAR \
@@ -2824,9 +2766,7 @@ static void mbi_file_touch(int file) {
 	(void)SetFileTime((HANDLE)_get_osfhandle(file), NULL, NULL, &now);
 }
 
-static void mbi_file_close(int file) {
-	(void)_close(file);
-}
+static void mbi_file_close(int file) { (void)_close(file); }
 
 static int mbi_file_create(const char *path, int private_file, int *file) {
 	(void)private_file;
@@ -2877,9 +2817,7 @@ static int mbi_file_target(const char *path, char *target, size_t size, int *mod
 	return error;
 }
 
-static void mbi_file_permit(int file, int mode) {
-	(void)file, (void)mode;
-}
+static void mbi_file_permit(int file, int mode) { (void)file, (void)mode; }
 
 static int mbi_directory_open(mbi_directory *directory, const char *path) {
 	char pattern[MBI_PATH_SIZE + 2];
@@ -2911,9 +2849,7 @@ static int mbi_directory_remove(mbi_directory *directory, const char *name) {
 	return mbi_file_remove(path);
 }
 
-static void mbi_directory_close(mbi_directory *directory) {
-	(void)FindClose(directory->find);
-}
+static void mbi_directory_close(mbi_directory *directory) { (void)FindClose(directory->find); }
 
 static size_t mbi_pattern_of(const char *text, char *pattern, size_t size) {
 	const size_t length = strlen(text);
@@ -2929,7 +2865,7 @@ static int mbi_files_matching(const char *pattern,
 
 #endif
 
-/* ==== >>core/status.c  status table, last error, log ====================================== */
+/* ==== >>core/status.c  status table, last error, log ==== */
 static const struct {
 	const char *name;
 	const char *text;
@@ -2949,9 +2885,7 @@ static const struct {
 		{"MERBIT_DEVICE_LOST", "the CUDA context is dead; destroy it and make another"},
 		{"MERBIT_CANCELLED", "a callback asked to stop"}, };
 
-MERBIT_API const char *merbit_version(void) {
-	return MERBIT_VERSION_STRING;
-}
+MERBIT_API const char *merbit_version(void) { return MERBIT_VERSION_STRING; }
 
 static int mbi_status_known(merbit_status status) {
 	return (int)status >= 0 && (size_t)status < sizeof(mbi_statuses) / sizeof(mbi_statuses[0]);
@@ -3050,7 +2984,7 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 	return error.status;
 }
 
-/* ==== >>api/defaults.c  descriptors of all defaults ======================================= */
+/* ==== >>api/defaults.c  descriptors of all defaults ==== */
 #define MBI_DEFAULTS(noun) \
 	MERBIT_API merbit_##noun##_desc merbit_##noun##_defaults(void) { \
 		merbit_##noun##_desc desc; \
@@ -3061,7 +2995,7 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
 MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(eigen)
 
-/* ==== >>core/memory.c  allocator hooks, sizes ============================================= */
+/* ==== >>core/memory.c  allocator hooks, sizes ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
 	(void)user;
 	return malloc(bytes);
@@ -3095,7 +3029,7 @@ static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
 	return MERBIT_OK;
 }
 
-/* ==== >>core/numa.c  which thread runs where ============================================== */
+/* ==== >>core/numa.c  which thread runs where ==== */
 static int mbi_first_task(int tasks, int threads, int thread) {
 	return (int)(((int64_t)thread * tasks + threads - 1) / threads);
 }
@@ -3116,24 +3050,20 @@ static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
 	if (numa->count > 0) { mbi_processor_bind(numa->cpu[mbi_numa_slot(numa, threads, thread)]); }
 }
 
-/* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
+/* ==== >>core/threads.c  OpenMP or the context's own pool ==== */
 static int mbi_context_forked(const merbit_context *context) {
 	return context->process != mbi_process_id();
 }
 
 #ifdef _OPENMP
 
-static void mbi_context_locks_create(merbit_context *context) {
-	mbi_mutex_create(&context->lock);
-}
+static void mbi_context_locks_create(merbit_context *context) { mbi_mutex_create(&context->lock); }
 
 static void mbi_context_locks_destroy(merbit_context *context) {
 	mbi_mutex_destroy(&context->lock);
 }
 
-static void mbi_pool_destroy(merbit_context *context) {
-	(void)context;
-}
+static void mbi_pool_destroy(merbit_context *context) { (void)context; }
 
 static void mbi_threads_bind_one(void *argument, int index) {
 	const merbit_context *context = (const merbit_context *)argument;
@@ -3307,7 +3237,7 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
 
 #endif
 
-/* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
+/* ==== >>core/hash.c  hashing of cache keys and files ==== */
 static mbi_hash mbi_hash_start(void) {
 	mbi_hash hash;
 	hash.high = UINT64_C(0x6c62272e07bb0142);
@@ -3334,7 +3264,7 @@ static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 	(void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
-/* ==== >>core/files.c  private files ======================================================= */
+/* ==== >>core/files.c  private files ==== */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
 static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
@@ -3466,7 +3396,7 @@ static int mbi_directory_trim(merbit_context *context, const char *path,
 	return error;
 }
 
-/* ==== >>core/user_files.c  files that are replaced ======================================== */
+/* ==== >>core/user_files.c  files that are replaced ==== */
 static int mbi_replacement_write(void *user, const void *data, size_t size) {
 	mbi_replacement *r = (mbi_replacement *)user;
 	errno = mbi_file_append(r->file, &r->length, data, size);
@@ -3494,8 +3424,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 	return mbi_file_end(r->file, r->temporary, r->target, error);
 }
 
-/* ==== >>jit/driver.c  the CUDA driver's function table ==================================== */
-/* ==== >>core/os/cuda.h ==================================================================== */
+/* ==== >>jit/driver.c  the CUDA driver's function table ==== */
+/* ==== >>core/os/cuda.h ==== */
 #ifndef MBI_OS_CUDA_H
 #define MBI_OS_CUDA_H
 
@@ -3530,19 +3460,19 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 
 #endif
-/* ==== >>jit/jit.h ========================================================================= */
+/* ==== >>jit/jit.h ==== */
 #ifndef MBI_JIT_H
 #define MBI_JIT_H
-/* ==== >>jit/sources.h ===================================================================== */
+/* ==== >>jit/sources.h ==== */
 #ifndef MBI_SOURCES_H
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "c2ed651725162e54c32b30deffb6adf2469948a0889bbb8ab603172947964315"
+#define MBI_KERNEL_HASH "9c64d2aed7d400a6f3fefd0347a9950c9418cc53ccc29c8fd341d3b9351ae269"
 
 typedef struct mbi_source {
 	const char *name;
-	const char *const *pieces;
+	const char *pieces[9 + 1];
 } mbi_source;
 
 #endif
@@ -3553,9 +3483,7 @@ typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
 
-typedef struct mbk_scalar {
-	mbk_u64 words[2];
-} mbk_scalar;
+typedef struct mbk_scalar { mbk_u64 words[2]; } mbk_scalar;
 #endif
 #define MBK_POINTER(type) mbi_devptr
 typedef struct mbk_profile_copy_arguments {
@@ -3872,7 +3800,7 @@ static merbit_status mbi_driver_open(merbit_context *context) {
 	return MERBIT_OK;
 }
 
-/* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ======================== */
+/* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ==== */
 #define MBI_NVRTC_NEWEST 13
 #define MBI_NVRTC_OLDEST 11
 
@@ -4118,7 +4046,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
 	}
 }
 
-/* ==== >>jit/profile_estimate.c  what the GPU's memory does, by its attributes ============= */
+/* ==== >>jit/profile_estimate.c  what the GPU's memory does, by its attributes ==== */
 #define MBI_PROFILE_COPY_SHARE 0.8705
 #define MBI_PROFILE_GATHERS_PER_CLOCK 0.6122
 #define MBI_PROFILE_GATHER_BYTES 107.0
@@ -4178,7 +4106,7 @@ static int mbi_profile_plausible(const double *figures, const merbit_device_prof
 	return 1;
 }
 
-/* ==== >>jit/cache.c  cubins on disk ======================================================= */
+/* ==== >>jit/cache.c  cubins on disk ==== */
 #define MBI_CACHE_MAGIC "merbit\r\n"
 #define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
 
@@ -4360,7 +4288,7 @@ static void mbi_cache_store(merbit_context *context, const char *key, size_t key
 	if (error != 0) { mbi_cache_error(context, "tidy", cache->directory, error); }
 }
 
-/* ==== >>jit/cache_pack.c  cubins of the cache in one file, for machines without NVRTC ===== */
+/* ==== >>jit/cache_pack.c  cubins of the cache in one file, for machines without NVRTC ==== */
 #define MBI_PACK_MAGIC "merbpk1\n"
 
 typedef struct mbi_pack {
@@ -4608,7 +4536,7 @@ MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, co
 	return status;
 }
 
-/* ==== >>jit/device.c  one device: context, errors ========================================= */
+/* ==== >>jit/device.c  one device: context, errors ==== */
 #define MBI_ATTRIBUTE_CLOCK 13
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16
 #define MBI_ATTRIBUTE_MEMORY_CLOCK 36
@@ -4837,14 +4765,12 @@ static void mbi_device_close(merbit_context *context) {
 	memset(device, 0, sizeof *device);
 }
 
-/* ==== >>jit/memory.c  GPU memory ========================================================== */
+/* ==== >>jit/memory.c  GPU memory ==== */
 static mbi_devptr mbi_device_address(const void *pointer) {
 	return (mbi_devptr)(uintptr_t)pointer;
 }
 
-static void *mbi_device_pointer(mbi_devptr address) {
-	return (void *)(uintptr_t)address;
-}
+static void *mbi_device_pointer(mbi_devptr address) { return (void *)(uintptr_t)address; }
 
 static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
 	const uint64_t at = *used;
@@ -4974,7 +4900,7 @@ static int mbi_device_owns(merbit_context *context, const void *pointer) {
 	return result != 0 || type != 0;
 }
 
-/* ==== >>jit/launch.c  launches of kernels ================================================= */
+/* ==== >>jit/launch.c  launches of kernels ==== */
 static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
 		const char *name, unsigned shared_bytes) {
 	const int limit = context->device.shared_bytes_per_block;
@@ -5061,8 +4987,9 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
 			arguments, 0, MBI_LAUNCH_PLAIN);
 }
 
-/* ==== >>jit/sources.c  kernel texts ======================================================= */
-static const char *const mbi_source_jit_complex_cuh[] = {
+/* ==== >>jit/sources.c  kernel texts ==== */
+static const mbi_source mbi_sources[MBI_SOURCES] = {
+{"jit/complex.cuh", {
 "\n\n\n#ifndef MBK_COMPLEX_CUH\n#define MBK_COMPLEX_CUH\n\n\n\n"
 "template <class T> struct alignas(2 * sizeof(T)) mbk_complex {\nT re, im;\n"
 "mbk_complex() = default;\nMBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {\n}\n};\n\n"
@@ -5097,10 +5024,8 @@ static const char *const mbi_source_jit_complex_cuh[] = {
 "template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {\n"
 "return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];\n}\n"
 "template <class T> MBK_DEVICE mbk_complex<T> mbk_load_streaming(const mbk_complex<T> *address) {\n"
-"return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n}\n\n#endif\n",
-NULL};
-
-static const char *const mbi_source_jit_device_cuh[] = {
+"return mbk_load_pack_streaming<mbk_complex<T>, 1>(address).at[0];\n}\n\n#endif\n"}},
+{"jit/device.cuh", {
 "\n\n\n\n\n#ifndef MBK_DEVICE_CUH\n#define MBK_DEVICE_CUH\n\n#ifndef MBK_PLAIN_LAUNCH\n\n"
 "#define MBK_PLAIN_LAUNCH 0\n#endif\n\n\n\n\n\n"
 "#if !defined(MBK_PROGRAM_PART) || MBK_PROGRAM_PART == 0\n"
@@ -5222,10 +5147,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
 "asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n"
-"#include \"jit/complex.cuh\"\n\n#endif\n",
-NULL};
-
-static const char *const mbi_source_jit_functions_cuh[] = {
+"#include \"jit/complex.cuh\"\n\n#endif\n"}},
+{"jit/functions.cuh", {
 "\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_min(T a, T b) {\nreturn a < b || a != a ? a : b;\n}\n"
 "template <class T> MBK_DEVICE T mbk_max(T a, T b) {\nreturn a > b || a != a ? a : b;\n}\n\n\n"
 "#define MBK_BOTH(name, single, twice) \\\nMBK_DEVICE float name(float a) { \\\n"
@@ -5237,10 +5160,8 @@ static const char *const mbi_source_jit_functions_cuh[] = {
 "}\n\n\ntemplate <class T> MBK_DEVICE T mbk_number_of(bool truth) {\nreturn truth ? (T)1 : (T)0;\n"
 "}\ntemplate <class T> MBK_DEVICE bool mbk_truth_of(T number) {\nreturn number != (T)0;\n}\n\n\n"
 "MBK_DEVICE double mbk_number(mbk_u64 bits) {\nunion {\nmbk_u64 bits;\ndouble value;\n} number;\n"
-"number.bits = bits;\nreturn number.value;\n}\n",
-NULL};
-
-static const char *const mbi_source_jit_profile_cu[] = {
+"number.bits = bits;\nreturn number.value;\n}\n"}},
+{"jit/profile.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_profile_copy_arguments { const mbk_u32 *from; mbk_u32 *to; mbk_u64 packs; } "
 "mbk_profile_copy_arguments; typedef struct mbk_profile_gather_arguments { const mbk_u32 *x; "
@@ -5273,16 +5194,12 @@ static const char *const mbi_source_jit_profile_cu[] = {
 "MBK_KERNEL MBK_BOUNDS(32) mbk_profile_chase(MBK_GRID_CONSTANT mbk_profile_chase_arguments a) {\n"
 "mbk_u32 found = 0;\nfor (mbk_u32 i = 0; i < a.steps; i++) {\n"
 "found = mbk_load_fresh(a.x + mbk_profile_place(a.seed + i + found, a.elements));\n}\n"
-"*a.end = found;\n}\n",
-NULL};
-
-static const char *const mbi_source_jit_types_cuh[] = {
+"*a.end = found;\n}\n"}},
+{"jit/types.cuh", {
 "\n#ifndef MBK_TYPES_CUH\n#define MBK_TYPES_CUH\ntypedef int mbk_i32;\ntypedef unsigned mbk_u32;\n"
 "typedef long long mbk_i64;\ntypedef unsigned long long mbk_u64;\n\ntypedef struct mbk_scalar {\n"
-"mbk_u64 words[2];\n} mbk_scalar;\n#endif\n",
-NULL};
-
-static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
+"mbk_u64 words[2];\n} mbk_scalar;\n#endif\n"}},
+{"solve/bicgstab/bicgstab.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 3\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/bicgstab/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -5344,10 +5261,8 @@ static const char *const mbi_source_solve_bicgstab_bicgstab_cu[] = {
 "const mbk_fused_call s = mbk_fused_begin(a.v, a.n, a.m, (double *)shared);\n"
 "const mbk_u32 next = 1u << MBI_AT_X | 1u << MBI_BICG_P | 1u << MBI_BICG_V;\n"
 "if (bicgstab_omega_stage<MBK_FUSED_SUMS_FOLLOW>(s, true, next)) {\n"
-"(void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
+"(void)bicgstab_update_x_r_p_stage<MBK_FUSED_END>(s, false, 0);\n}\n}\n"}},
+{"solve/bicgstab/steps.cuh", {
 "\n\n\n\n\n\n\n#define MBI_BICG_R 4\n#define MBI_BICG_P 5\n#define MBI_BICG_V 6\n"
 "#define MBI_BICG_SHADOW 7\n#define MBI_BICG_P_HAT 8\n#define MBI_BICG_S_HAT 9\n\n"
 "#define MBI_BICG_RHO 0\n#define MBI_BICG_ALPHA 1\n#define MBI_BICG_BETA 2\n"
@@ -5399,10 +5314,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 "const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n(void)sums;\n"
 "MBS_STORE(MBI_BICG_P, p);\nif (v->pre == MBI_PRE_DIAGONAL) {\n"
 "MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n}\n}\n"
-"MBS_NOTHING_AFTER(bicgstab_update_p)\nMBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_cg_cg_cu[] = {
+"MBS_NOTHING_AFTER(bicgstab_update_p)\nMBS_STEP(bicgstab_update_p, 0, 0, MBS_UNTIL_CLOSED)\n"}},
+{"solve/cg/cg.cu", {
 "\n\n\n\n\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/cg/slots.cuh\"\n"
 "#include \"solve/cg/steps.cuh\"\n\nMBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -5460,17 +5373,13 @@ static const char *const mbi_source_solve_cg_cg_cu[] = {
 "(void)cg_complete_x_at_breakdown_stage<MBK_FUSED_END>(s, true, 0);\n}\n"
 "} else if (a.v.to != 0 && mbk_fused_state((double *)shared)->stop == MBI_SOLVE_RUNNING) {\n"
 "(void)cg_update_p_stage<MBK_FUSED_END>(s, true, 0);\n} else {\n"
-"(void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_cg_slots_cuh[] = {
+"(void)cg_complete_x_stage<MBK_FUSED_END>(s, true, 0);\n}\n}\n"}},
+{"solve/cg/slots.cuh", {
 "\n\n#define MBI_CG_R 4\n#define MBI_CG_P 5\n#define MBI_CG_Z 6\n\n\n\n#define MBI_CG_OLD_P 7\n"
 "#define MBI_CG_RING 4\n#define MBI_CG_OLDEST_P (MBI_CG_OLD_P + MBI_CG_RING - 2)\n"
 "#define MBI_CG_ROUND_P (MBI_CG_OLD_P + MBI_CG_RING - 1)\n\n#define MBI_CG_RZ 0\n"
-"#define MBI_CG_RZ_OLD 1\n#define MBI_CG_ALPHA 2\n",
-NULL};
-
-static const char *const mbi_source_solve_cg_steps_cuh[] = {
+"#define MBI_CG_RZ_OLD 1\n#define MBI_CG_ALPHA 2\n"}},
+{"solve/cg/steps.cuh", {
 "\n\n\n\n\n\n\nMBS_NOTHING_BEFORE(cg_start)\nMBS_ELEMENT(cg_start) {\n"
 "const double r = MBS_LOAD(MBI_AT_W);\n(void)c;\nMBS_STORE(MBI_CG_R, r);\n"
 "if (v->pre != MBI_PRE_SEPARATE) {\n"
@@ -5505,20 +5414,16 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 ": MBS_LOAD(MBI_CG_R);\n(void)sums;\n"
 "MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
 "MBS_STORE(MBI_CG_P, z + beta * p);\n}\nMBS_NOTHING_AFTER(cg_update_x_p)\n"
-"MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_core_check_cuh[] = {
+"MBS_STEP(cg_update_x_p, 0, 0, MBS_UNTIL_CLOSED)\n"}},
+{"solve/core/check.cuh", {
 "\n#include \"solve/core/check_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_residual(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_residual_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_check_steps_cuh[] = {
+"solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
+{"solve/core/check_steps.cuh", {
 "\n\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
 "const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
 "(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[1] += b * b;\n"
@@ -5535,10 +5440,8 @@ static const char *const mbi_source_solve_core_check_steps_cuh[] = {
 "(void)c;\n(void)sums;\nfor (MBS_INDEX j = first; j < last; j++) {\n"
 "z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n}\n"
 "MBS_AT(v->to)[i] = (MBS_VECTOR)z;\n}\nMBS_NOTHING_AFTER(solve_blocks)\n"
-"MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_core_fused_cuh[] = {
+"MBS_STEP(solve_blocks, 0, 0, MBS_UNTIL_CLOSED)\n"}},
+{"solve/core/fused.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#define MBK_FUSED_SUMS_FOLLOW 0\n#define MBK_FUSED_ROWS_FOLLOW 1\n"
 "#define MBK_FUSED_END 2\n\n\n#define MBK_FUSED_PREFETCH 2\n\n\n\nstruct mbk_fused_call {\n"
 "const mbi_solve_vectors &v;\nmbk_i64 n;\nmbi_solve_memory *m;\ndouble *shared;\n};\n\n\n"
@@ -5615,20 +5518,16 @@ static const char *const mbi_source_solve_core_fused_cuh[] = {
 "mbk_fused_exchange<ADDS, MAXES>(s, c, sums, collects, ahead, backwards);\nif (collects) {\n"
 "mbk_fused_after<AFTER>(s, c, sums);\n}\n"
 "if (BEHIND != MBK_FUSED_SUMS_FOLLOW && mbk_block() == 0) {\nmbk_fused_write_back(s.m, own);\n}\n"
-"}\nreturn true;\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_loop_cu[] = {
+"}\nreturn true;\n}\n"}},
+{"solve/core/loop.cu", {
 "\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n"
 "typedef struct mbk_solve_loop_arguments { mbk_u64 handle; const mbi_solve_memory *m; } "
 "mbk_solve_loop_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_loop(MBK_GRID_CONSTANT mbk_solve_loop_arguments a) {\n"
 "mbk_graph_go_on(a.handle, a.m->state.stop == MBI_SOLVE_RUNNING &&\n"
-"a.m->state.iterations < a.m->state.check_at);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_refine_cu[] = {
+"a.m->state.iterations < a.m->state.check_at);\n}\n"}},
+{"solve/core/refine.cu", {
 "\n#define MBK_STEP_ROWS 4\n#include \"solve/core/step.cuh\"\n#include \"solve/core/check.cuh\"\n"
 "#include \"solve/core/refine_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -5636,10 +5535,8 @@ static const char *const mbi_source_solve_core_refine_cu[] = {
 "refine_down_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_refine_up(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"refine_up_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
+"refine_up_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
+{"solve/core/refine_steps.cuh", {
 "\n\n\n#define MBI_REFINE_B 4\n#define MBI_REFINE_X 5\n\n\nMBS_BEFORE(refine_down) {\n"
 "c->scalar[0] = sqrt(c->ww);\nreturn 0;\n}\nMBS_ELEMENT(refine_down) {\n(void)sums;\n"
 "((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);\n}\n"
@@ -5647,10 +5544,8 @@ static const char *const mbi_source_solve_core_refine_steps_cuh[] = {
 "MBS_BEFORE(refine_up) {\nc->scalar[0] = sqrt(c->ww);\nreturn 0;\n}\nMBS_ELEMENT(refine_up) {\n"
 "(void)sums;\nMBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +\n"
 "c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n}\n"
-"MBS_NOTHING_AFTER(refine_up)\nMBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n",
-NULL};
-
-static const char *const mbi_source_solve_core_state_cuh[] = {
+"MBS_NOTHING_AFTER(refine_up)\nMBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n"}},
+{"solve/core/state.cuh", {
 "\n\n\n\n#define MBI_SOLVE_VECTORS 12\n#define MBI_SOLVE_SCALARS 16\n"
 "#define MBI_STEP_SHARED 2048\n#define MBI_SOLVE_SUMS 5\n#define MBI_FUSED_SUMS 4\n"
 "#define MBI_WIDE_GROUP 8\n#define MBI_SOLVE_RING \\\n2048\n\n\n\n#define MBI_SOLVE_RUNNING 0\n"
@@ -5688,10 +5583,8 @@ static const char *const mbi_source_solve_core_state_cuh[] = {
 "m->state.closed = 0;\nm->state.why = MBI_WHY_NOTHING;\nmbi_solve_note_residual(m, m->state.ww);\n"
 "}\n\n\n\nMBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
 "c->why = why;\nc->value = value;\n"
-"return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_step_cuh[] = {
+"return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n"}},
+{"solve/core/step.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_STEP_ROWS\n"
 "#error MBK_STEP_ROWS\n#endif\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#include \"solve/core/state.cuh\"\n\n#define MBK_STEP_THREADS 768\n"
@@ -5789,10 +5682,8 @@ static const char *const mbi_source_solve_core_step_cuh[] = {
 "mbk_solve_step_arguments;\n\n\n"
 "MBK_KERNEL mbk_solve_open(MBK_GRID_CONSTANT mbk_solve_open_arguments a) {\n"
 "mbi_solve_open(a.m, a.how, a.span, a.cap, a.tolerance, a.shrink, a.epsilon);\n}\n\n"
-"#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_solve_core_step_text_cuh[] = {
+"#include \"solve/core/step_text.cuh\"\n\n#include \"solve/core/fused.cuh\"\n"}},
+{"solve/core/step_text.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
 "#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n#ifndef MBS_STORE\n"
 "#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n#endif\n"
@@ -5800,10 +5691,8 @@ static const char *const mbi_source_solve_core_step_text_cuh[] = {
 "#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))\n"
 "#define MBS_NOTHING_BEFORE(name) \\\nMBS_BEFORE(name) { \\\n(void)c; \\\nreturn 0; \\\n}\n"
 "#define MBS_NOTHING_AFTER(name) \\\nMBS_AFTER(name) { \\\n(void)m; \\\n(void)c; \\\n"
-"(void)sums; \\\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_wide_cuh[] = {
+"(void)sums; \\\n}\n"}},
+{"solve/core/wide.cuh", {
 "\n\n\n#include \"solve/core/step.cuh\"\n\n#define MBS_CALLED MBK_CALLED\n"
 "#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
 "#define MBS_WIDE_ELEMENT(name) \\\n"
@@ -5844,14 +5733,10 @@ static const char *const mbi_source_solve_core_wide_cuh[] = {
 "double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
 "for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
 "mbk_wide_total(count, first, partials, totals, shared);\n}\nif (mbk_thread() == 0) {\n"
-"AFTER(m, &v, totals);\nm->state.ticket = 0;\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_core_wide_steps_cuh[] = {
-"\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
-NULL};
-
-static const char *const mbi_source_solve_eigen_eigen_cu[] = {
+"AFTER(m, &v, totals);\nm->state.ticket = 0;\n}\n}\n"}},
+{"solve/core/wide_steps.cuh", {
+"\n\n\n\n\n\n\n\n\n#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n"}},
+{"solve/eigen/eigen.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
 "#include \"solve/gmres/process.cuh\"\n#include \"solve/eigen/steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -5865,10 +5750,8 @@ static const char *const mbi_source_solve_eigen_eigen_cu[] = {
 "power_measure_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_power_normalise(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_eigen_steps_cuh[] = {
+"power_normalise_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
+{"solve/eigen/steps.cuh", {
 "\n\n\n\n\n\n\nMBS_NOTHING_BEFORE(eigen_rotate)\nMBS_ELEMENT(eigen_rotate) {\n"
 "const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
 "const double *s = (const double *)v->at[MBI_EIGEN_S];\nint k, q;\n(void)sums;\n"
@@ -5898,18 +5781,14 @@ static const char *const mbi_source_solve_eigen_steps_cuh[] = {
 "MBS_ELEMENT(power_normalise) {\nconst double w = MBS_LOAD(MBI_AT_W);\n"
 "const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\nsums[0] += r * r;\n"
 "MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n}\nMBS_AFTER(power_normalise) {\n"
-"(void)c;\nmbi_solve_count(m, sums[0]);\n}\nMBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n",
-NULL};
-
-static const char *const mbi_source_solve_gmres_arnoldi_cu[] = {
+"(void)c;\nmbi_solve_count(m, sums[0]);\n}\nMBS_STEP(power_normalise, 1, 0, MBS_RUNNING)\n"}},
+{"solve/gmres/arnoldi.cu", {
 "\n\n\n\n#define MBK_STEP_ROWS 1\n#include \"solve/core/wide.cuh\"\n"
 "#include \"solve/core/check.cuh\"\n#include \"solve/gmres/process.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_arnoldi_start(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
+"arnoldi_start_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
+{"solve/gmres/arnoldi.cuh", {
 "\n\n\n\n\n\n#define MBI_ARNOLDI_V 4\n#define MBI_ARNOLDI_U \\\n5\n#define MBI_ARNOLDI_Z 6\n"
 "#define MBI_ARNOLDI_ZS 7\n#define MBI_ARNOLDI_SMALL 8\n\n#define MBI_ARNOLDI_SIZE 0\n"
 "#define MBI_ARNOLDI_WIDTH 1\n#define MBI_ARNOLDI_CLOSE \\\n2\n#define MBI_ARNOLDI_WW 3\n"
@@ -5998,10 +5877,8 @@ static const char *const mbi_source_solve_gmres_arnoldi_cuh[] = {
 "s->stop = MBI_SOLVE_NOT_FINITE;\nreturn;\n}\nmbi_arnoldi_extend(s, v, below);\n"
 "s->scalar[MBI_LANCZOS_FRESH] = 0;\nif (!fresh) {\ncolumn[size] = below;\ns->iterations++;\n"
 "if (below == 0 || size == v->basis) {\ns->stop = MBI_SOLVE_CANDIDATE;\n"
-"} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
+"} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n}\n"}},
+{"solve/gmres/arnoldi_steps.cuh", {
 "\n\n\n\n\n\n\n\nMBS_BEFORE(arnoldi_start) {\n"
 "c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;\nreturn 0;\n}\n"
 "MBS_ELEMENT(arnoldi_start) {\n"
@@ -6044,10 +5921,8 @@ static const char *const mbi_source_solve_gmres_arnoldi_steps_cuh[] = {
 "made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n}\n"
 "MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
 "MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
-"}\nMBS_NOTHING_AFTER(arnoldi_extend)\nMBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)\n",
-NULL};
-
-static const char *const mbi_source_solve_gmres_process_cuh[] = {
+"}\nMBS_NOTHING_AFTER(arnoldi_extend)\nMBS_STEP(arnoldi_extend, 0, 0, MBS_UNTIL_CLOSED)\n"}},
+{"solve/gmres/process.cuh", {
 "\n\n#include \"solve/gmres/arnoldi.cuh\"\n#include \"solve/core/wide_steps.cuh\"\n"
 "#include \"solve/gmres/arnoldi_steps.cuh\"\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
@@ -6059,19 +5934,15 @@ static const char *const mbi_source_solve_gmres_process_cuh[] = {
 "arnoldi_reproject_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
 "mbk_arnoldi_extend(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
-"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_pagerank_after_cuh[] = {
+"arnoldi_extend_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
+{"solve/pagerank/after.cuh", {
 "\n\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#define MBS_CALLED MBK_CALLED\n#include \"solve/core/state.cuh\"\n\n"
 "#include \"solve/pagerank/steps.cuh\"\n\n\n\n"
 "#define MBK_EPILOGUE_IDLE(i, scalars) ((i) == 2 && (scalars)[3] == 0.0)\n\n\n"
 "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
-"mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
+"mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n}\n"}},
+{"solve/pagerank/pagerank.cu", {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_ROW_PTR\n"
 "#error MBK_ROW_PTR\n#endif\n#include \"jit/device.cuh\"\n\n#define MBS_FUNCTION MBK_DEVICE\n"
 "#define MBS_CALLED MBK_DEVICE\n#include \"solve/core/state.cuh\"\n\n"
@@ -6143,10 +6014,8 @@ static const char *const mbi_source_solve_pagerank_pagerank_cu[] = {
 "mbk_pagerank_end(MBK_GRID_CONSTANT mbk_pagerank_end_arguments a) {\n",
 "for (mbk_u64 i = mbk_pagerank_place(); i < a.n; i += mbk_pagerank_stride()) {\n"
 "const MBK_VECTOR rank = a.weights[i] < 0 ? a.z[i] : a.z[i] * a.weights[i];\n"
-"a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
+"a.z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;\n}\n}\n"}},
+{"solve/pagerank/steps.cuh", {
 "\n\n\n\n\n#define MBI_PAGERANK_DAMPING 0\n\n#define MBI_PAGERANK_BASE 1\n\n"
 "#define MBI_PAGERANK_RELAX 2\n#define MBI_PAGERANK_PAST 3\n#define MBI_PAGERANK_SUM 4\n"
 "#define MBI_PAGERANK_LEAST 5\n#define MBI_PAGERANK_STALE 6\n#define MBI_PAGERANK_DANGLING 7\n"
@@ -6268,10 +6137,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
 "s->stop = MBI_PAGERANK_STAGNATED;\n} else if (s->iterations >= s->cap) {\n"
 "s->stop = MBI_SOLVE_CAP;\n} else if (change < s->tolerance || s->iterations + 1 >= s->cap) {\n"
 "mbi_pagerank_relax(s, 1);\n} else {\nmbi_pagerank_accelerate(m);\n}\n"
-"s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n",
-NULL};
-
-static const char *const mbi_source_solve_precondition_setup_cu[] = {
+"s->closed = s->stop != MBI_SOLVE_RUNNING;\n}\n"}},
+{"solve/precondition/setup.cu", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
 "#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n#ifndef MBK_SETUP_LANES\n"
@@ -6362,10 +6229,8 @@ static const char *const mbi_source_solve_precondition_setup_cu[] = {
 "a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
 "mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
 "const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
-"least = seen;\n}\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
+"least = seen;\n}\n}\n}\n}\n"}},
+{"spmv/gpu/binned/binned.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STRIP\n#error MBK_STRIP\n#endif\n#ifndef MBK_WARP_TILES\n"
 "#error MBK_WARP_TILES\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
@@ -6469,10 +6334,8 @@ static const char *const mbi_source_spmv_gpu_binned_binned_cu[] = {
 "#if MBK_BY_ROW\nmbk_binned_by_row(product, own, row_number[t], a.row_id, a.by_row,\n"
 "first < a.nnz && alpha != (MBK_COMPUTE)0 ? a.nnz - first : 0);\n#endif\n"
 "mbk_binned_commit(product, own, row_number[t], at, a.row_id, a.y, a.firsts, a.tails, sums,\n"
-"alpha, beta);\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
+"alpha, beta);\n}\n}\n}\n"}},
+{"spmv/gpu/binned/build.cuh", {
 "\n\n\n#ifndef MBK_GROUP\n"
 "#error \"include spmv/gpu/binned/binned.cu, which opens with the list of macros\"\n#endif\n\n"
 "#define MBK_BUILD_THREADS 512\n#define MBK_BUILD_TOGETHER 8\n\n\n"
@@ -6566,10 +6429,8 @@ static const char *const mbi_source_spmv_gpu_binned_build_cuh[] = {
 "for (mbk_u32 i = used[s] + lane; i < groups * MBK_GROUP; i += 32) {\n"
 "a.strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n}\n#endif\n"
 "for (mbk_u32 g = lane; g < groups; g += 32) {\na.target[run[s] + g] = here + start[s] + g;\n}\n"
-"}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
+"}\n}\n"}},
+{"spmv/gpu/bsr/bsr.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/bsr/tile.cuh\"\n\n"
 "#include \"spmv/gpu/bsr/build.cuh\"\n\n#define MBK_PARTS MBK_BLOCK_ROWS\n"
@@ -6647,10 +6508,8 @@ static const char *const mbi_source_spmv_gpu_bsr_bsr_cu[] = {
 "mbk_bsr_fixup(MBK_GRID_CONSTANT mbk_bsr_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.slot_row + a.tiles * MBK_SLOTS + 1, a.slot_row, a.row_id, a.empty_id, a.firsts,\n"
-"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
+"a.tails, a.y, a.tiles, a.empty_rows, a.rows, (MBK_COMPUTE *)shared,\nMBK_SCALAR_ARGUMENTS);\n}\n"}},
+{"spmv/gpu/bsr/build.cuh", {
 "\n\n#ifndef MBK_TILE_BLOCKS\n#error \"include spmv/gpu/bsr/tile.cuh before\"\n#endif\n\n"
 "#define MBK_BUILD_THREADS 256\n\n"
 "typedef struct mbk_bsr_schedule_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; mbk_u64 "
@@ -6725,10 +6584,8 @@ static const char *const mbi_source_spmv_gpu_bsr_build_cuh[] = {
 "there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n",
 "pack.at[k] = there && MBK_THERE(a, found)\n"
 "? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
-"mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
+"mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n"}},
+{"spmv/gpu/bsr/tile.cuh", {
 "\n\n#ifndef MBK_BLOCK_ROWS\n#error MBK_BLOCK_ROWS\n#endif\n#ifndef MBK_BLOCK_COLS\n"
 "#error MBK_BLOCK_COLS\n#endif\n#ifndef MBK_COLUMN_MAJOR\n#error MBK_COLUMN_MAJOR\n#endif\n"
 "#ifndef MBK_MASKED\n#error MBK_MASKED\n#endif\n#ifndef MBK_EDGE\n#error MBK_EDGE\n#endif\n"
@@ -6806,10 +6663,8 @@ static const char *const mbi_source_spmv_gpu_bsr_tile_cuh[] = {
 "sum[u] = MBK_ADD(sum[u], MBK_UNIT(values, factor[e]));\n#else\n"
 "sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n#endif\n}\n"
 "#pragma unroll\nfor (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
-"sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
+"sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n}\n}\n}\n"}},
+{"spmv/gpu/cb/cb.cu", {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_AGGREGATED\n#error MBK_AGGREGATED\n#endif\n"
 "#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n"
 "#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n#endif\n#include \"jit/device.cuh\"\n"
@@ -6962,10 +6817,8 @@ static const char *const mbi_source_spmv_gpu_cb_cb_cu[] = {
 "partial[thread] = sum;\nmbk_block_sync();\nif (thread < MBK_SIDE && row < a.rows) {\n"
 "MBK_SCALARS_LOAD;\nsum = MBK_ZERO;\n"
 "for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
-"sum = MBK_ADD(sum, partial[i]);\n}\nMBK_COMMIT(row, sum);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
+"sum = MBK_ADD(sum, partial[i]);\n}\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+{"spmv/gpu/hubs/build.cuh", {
 "\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
 "typedef struct mbk_hubs_assign_arguments { const mbk_u32 *counts; mbk_u64 cols; mbk_u32 least, "
 "room; mbk_i32 *code; mbk_u32 *hub_col, *taken; } mbk_hubs_assign_arguments; typedef struct "
@@ -6985,10 +6838,8 @@ static const char *const mbi_source_spmv_gpu_hubs_build_cuh[] = {
 "MBK_KERNEL MBK_BOUNDS(256) mbk_hubs_encode(MBK_GRID_CONSTANT mbk_hubs_encode_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
-"a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
+"a.codes[k] = mbk_load(a.code + (mbk_load(a.col_ind + k) - MBK_BASE));\n}\n}\n"}},
+{"spmv/gpu/hubs/hubs.cu", {
 "\n\n\n\n\n\n\n\n\n\n#ifndef MBK_HUBS\n#error MBK_HUBS\n#endif\n#include \"jit/device.cuh\"\n"
 "#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "struct mbk_hubs_source {\nconst MBK_VECTOR *x, *hubs;\n};\n\n"
@@ -7016,36 +6867,31 @@ static const char *const mbi_source_spmv_gpu_hubs_hubs_cu[] = {
 "typedef struct mbk_hubs_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
 "mbk_i32 *codes; const MBK_VALUE *values; const MBK_COMPUTE *table; const mbk_u32 *hub_col; "
 "mbk_u32 hub_count; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, "
-"tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n\n\n\n"
+"tiles; mbk_scalar alpha, beta; } mbk_hubs_product_arguments;\n"
+"#define mbk_hubs_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE *a_values, const MBK_COMPUTE "
+"*a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, "
+"MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, "
+"mbk_scalar a_beta\n"
+"#define mbk_hubs_product_fields a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, "
+"a_hub_col, a_hub_count, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE *a_values, "
-"const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR "
-"*a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 "
-"a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, "
-"a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, "
-"a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"mbk_hubs_product(MBK_PARAMETERS(mbk_hubs_product_arguments, a, mbk_hubs_product_parameters)) { "
+"MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_hubs_run<false>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, factor,\n"
 "MBK_ABSENT, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_codes, const MBK_VALUE *a_values, "
-"const MBK_COMPUTE *a_table, const mbk_u32 *a_hub_col, mbk_u32 a_hub_count, const MBK_VECTOR ",
-"*a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 "
-"a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_hubs_product_arguments, a, "
-"a_row_ends, a_tile_row, a_row_id, a_codes, a_values, a_table, a_hub_col, a_hub_count, a_x, a_y, "
-"a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"mbk_hubs_sum(MBK_PARAMETERS(mbk_hubs_product_arguments, a, mbk_hubs_product_parameters)) { "
+"MBK_JOIN(mbk_hubs_product_arguments, a, mbk_hubs_product_fields)\nMBK_SCALARS_OF(a);\n",
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_hubs_run<true>(a.row_ends, a.tile_row, a.row_id, a.codes, a.values, a.hub_col,\n"
 "a.hub_count, a.x, a.y, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta,\n"
-"(MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
+"(MBK_VECTOR *)shared + MBK_TABLE);\n}\n"}},
+{"spmv/gpu/many/copies.cuh", {
 "\n\n#ifndef MBK_CHUNKS\n#error \"include spmv/gpu/many/lane.cuh before\"\n#endif\n\n"
 "typedef struct mbk_many_collect_arguments { const MBK_VECTOR *x; mbk_u64 ldx, cols; MBK_VECTOR "
 "*copy; mbk_scalar alpha, beta; } mbk_many_collect_arguments; typedef struct "
@@ -7071,10 +6917,8 @@ static const char *const mbi_source_spmv_gpu_many_copies_cuh[] = {
 "for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\nconst mbk_many_pack pack =\n"
 "mbk_load_pack_after_wait<MBK_VECTOR, MBK_SPAN>(a.copy + i * MBK_WIDTH + c);\n#pragma unroll\n"
 "for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\nif (c + j < MBK_VECTORS) {\n"
-"MBK_COMMIT((c + j) * a.ldy + i, (MBK_COMPUTE)pack.at[j]);\n}\n}\n}\n}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
+"MBK_COMMIT((c + j) * a.ldy + i, (MBK_COMPUTE)pack.at[j]);\n}\n}\n}\n}\n}\n#endif\n"}},
+{"spmv/gpu/many/lane.cuh", {
 "\n\n\n\n\n\n#ifndef MBK_VECTORS\n#error MBK_VECTORS\n#endif\n#ifndef MBK_WIDTH\n"
 "#error MBK_WIDTH\n#endif\n#ifndef MBK_SPAN\n#error MBK_SPAN\n#endif\n#ifndef MBK_TEAM\n"
 "#error MBK_TEAM\n#endif\n#ifndef MBK_UNROLL\n#error MBK_UNROLL\n#endif\n#ifndef MBK_COLUMNS\n"
@@ -7129,10 +6973,8 @@ static const char *const mbi_source_spmv_gpu_many_lane_cuh[] = {
 "for (int j = 0; j < MBK_SPAN; j++) {\n#if MBK_PATTERN\n(void)value;\n"
 "sum[c][j] = MBK_ADD(sum[c][j], (MBK_COMPUTE)factor[c].at[j]);\n#else\nsum[c][j] =\n"
 "mbk_fused((MBK_COMPUTE)mbk_value(value), (MBK_COMPUTE)factor[c].at[j], sum[c][j]);\n#endif\n}\n"
-"}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
+"}\n}\n"}},
+{"spmv/gpu/many/many.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_WORDS\n#error MBK_WORDS\n#endif\n#ifndef MBK_PIECE\n"
 "#error MBK_PIECE\n\n#endif\n#include \"spmv/gpu/many/lane.cuh\"\n\n"
 "#define MBK_STEPS (MBK_TEAMS * MBK_WORDS)\n#define MBK_PACK 1\n#define MBK_DEPTH 5\n\n"
@@ -7198,39 +7040,35 @@ static const char *const mbi_source_spmv_gpu_many_many_cu[] = {
 "mbk_u64 ldy; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
 "mbk_many_product_arguments; typedef struct mbk_many_fixup_arguments { const mbk_u32 *tile_row, "
 "*row_id, *empty_id; const MBK_COMPUTE *firsts, *tails; MBK_VECTOR *y; mbk_u64 ldy, tiles, "
-"empty_rows; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n\n\n\n\n"
+"empty_rows; mbk_scalar alpha, beta; } mbk_many_fixup_arguments;\n"
+"#define mbk_many_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, ",
+"mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
+"mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_many_product_fields a_row_ends, a_tile_row, a_row_id, a_col_ind, a_values, a_x, "
+"a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta\n\n\n"
 "#define MBK_Y_STEP(a) (MBK_COLUMNS ? (mbk_u64)MBK_WIDTH : (a).ldy)\n#define MBK_X_STEP(a) \\\n"
 "(MBK_COLUMNS && MBK_TEAM > 1 ? MBK_WIDTH * (mbk_u32)sizeof(MBK_VECTOR) : (a).x_step)\n\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
-"mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
-"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, MBK_COMPUTE "
-"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+"mbk_many_product(MBK_PARAMETERS(mbk_many_product_arguments, a, mbk_many_product_parameters)) { "
+"MBK_JOIN(mbk_many_product_arguments, a, mbk_many_product_fields)\nMBK_SCALARS_OF(a);\n"
+"mbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x,\n"
 "MBK_X_STEP(a), a.y, MBK_Y_STEP(a), a.firsts, a.tails, a.nnz, a.tiles,\nalpha, beta);\n}\n\n"
 "#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
-"mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
-"*a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, MBK_COMPUTE "
-"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_many_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_x, a_x_step, a_y, a_ldy, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_many_loose(MBK_PARAMETERS(mbk_many_product_arguments, a, mbk_many_product_parameters)) { "
+"MBK_JOIN(mbk_many_product_arguments, a, mbk_many_product_fields)\nMBK_SCALARS_OF(a);\n"
+"mbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_many_tile<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.x_step,\n"
-"a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n",
+"a.y, a.ldy, a.firsts, a.tails, a.nnz, a.tiles, alpha, beta);\n}\n#endif\n\n"
 "#include \"spmv/gpu/many/copies.cuh\"\n\n\n\n#define MBK_PARTS MBK_WIDTH\n#define MBK_LEADING 1\n"
 "#define MBK_ROW_NUMBER mbk_u32\n#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
-"#include \"spmv/shared/fixup.cuh\"\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
+"#include \"spmv/shared/fixup.cuh\"\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n",
 "mbk_many_fixup(MBK_GRID_CONSTANT mbk_many_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
-"a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
+"a.tiles, a.empty_rows, a.ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+{"spmv/gpu/many/rows.cu", {
 "\n\n\n\n\n\n\n\n\n#ifndef MBK_STAGED\n#error MBK_STAGED\n#endif\n"
 "#include \"spmv/gpu/many/lane.cuh\"\n\n#define MBK_ALL 0xffffffffu\n#if MBK_STREAMING\n"
 "#define MBK_MATRIX_LOAD mbk_load_streaming\n#else\n#define MBK_MATRIX_LOAD mbk_load\n"
@@ -7279,28 +7117,24 @@ static const char *const mbi_source_spmv_gpu_many_rows_cu[] = {
 "}\n\n"
 "typedef struct mbk_rows_many_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
 "const MBK_VALUE *values; const MBK_VECTOR *x; mbk_u32 x_step; MBK_VECTOR *y; mbk_u64 ldy, rows, "
-"nnz; mbk_scalar alpha, beta; } mbk_rows_many_arguments;\n\n\n\n"
-"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
-"mbk_rows_many(MBK_PARAMETERS(mbk_rows_many_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
-"mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, "
-"MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, "
-"a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"nnz; mbk_scalar alpha, beta; } mbk_rows_many_arguments;\n",
+"#define mbk_rows_many_parameters const MBK_ROW_PTR *a_row_ptr, const mbk_i32 *a_col_ind, const "
+"MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, MBK_VECTOR *a_y, mbk_u64 a_ldy, "
+"mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_rows_many_fields a_row_ptr, a_col_ind, a_values, a_x, a_x_step, a_y, a_ldy, a_rows, "
+"a_nnz, a_alpha, a_beta\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+"mbk_rows_many(MBK_PARAMETERS(mbk_rows_many_arguments, a, mbk_rows_many_parameters)) { "
+"MBK_JOIN(mbk_rows_many_arguments, a, mbk_rows_many_fields)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<true>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
 "alpha, beta);\n}\n\n#if MBK_SPAN > 1 && !MBK_COLUMNS\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
-"mbk_rows_loose(MBK_PARAMETERS(mbk_rows_many_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
-"mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, mbk_u32 a_x_step, "
-"MBK_VECTOR *a_y, mbk_u64 a_ldy, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_rows_many_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_x_step, "
-"a_y, a_ldy, a_rows, a_nnz, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
+"mbk_rows_loose(MBK_PARAMETERS(mbk_rows_many_arguments, a, mbk_rows_many_parameters)) { "
+"MBK_JOIN(mbk_rows_many_arguments, a, mbk_rows_many_fields)\nMBK_SCALARS_OF(a);\nmbk_release();\n"
 "MBK_SCALARS_LOAD;\n"
 "mbk_rows_tile<false>(a.row_ptr, a.col_ind, a.values, a.x, a.x_step, a.y, a.ldy, a.rows, a.nnz,\n"
-"alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
+"alpha, beta);\n}\n#endif\n\n#include \"spmv/gpu/many/copies.cuh\"\n"}},
+{"spmv/gpu/many/run.cuh", {
 "\n#ifndef MBK_RUN\n"
 "#error \"include spmv/gpu/many/many.cu, which opens with the list of macros\"\n#endif\n\n\n"
 "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
@@ -7371,10 +7205,8 @@ static const char *const mbi_source_spmv_gpu_many_run_cuh[] = {
 "mbk_many_take(factors + team * MBK_GAP(MBK_VALUE) + in + r, value);\n}\n#pragma unroll\n"
 "for (int u = 0; u < MBK_ROUND; u++) {\nif (full || (mbk_u32)(r + u) < there) {\n"
 "mbk_many_add(value[u], factor[r + u], walk.sum);\n}\n"
-"mbk_many_end(walk, (word >> (r + u) & 1) != 0);\n}\n}\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
+"mbk_many_end(walk, (word >> (r + u) & 1) != 0);\n}\n}\n}\n}\n}\n"}},
+{"spmv/gpu/merbit/merbit.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_TILE\n#error MBK_TILE\n#endif\n#ifndef MBK_DESCRIPTOR\n"
 "#error MBK_DESCRIPTOR\n#endif\n#ifndef MBK_COORDINATE_BITS\n#error MBK_COORDINATE_BITS\n#endif\n"
 "#ifndef MBK_SIGMA\n#error MBK_SIGMA\n#endif\n#ifndef MBK_OMEGA\n#error MBK_OMEGA\n#endif\n"
@@ -7511,10 +7343,8 @@ static const char *const mbi_source_spmv_gpu_merbit_merbit_cu[] = {
 "for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\nif (mbk_thread() < half) {\n"
 "partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);\n}\n",
 "mbk_block_sync();\n}\nif (mbk_thread() == 0) {\n"
-"MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
+"MBK_COMMIT(row, MBK_ADD(partial[0], a.carry_first[end]));\n}\n}\n}\n}\n#endif\n"}},
+{"spmv/gpu/merbit/tile.cuh", {
 "\n\n#ifndef MBK_TILE_STEPS\n"
 "#error \"include spmv/gpu/merbit/merbit.cu, which opens with the list of macros\"\n#endif\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
@@ -7557,10 +7387,8 @@ static const char *const mbi_source_spmv_gpu_merbit_tile_cuh[] = {
 "a.tile_x[tile] = (MBK_TILE)(start - first_row);\n"
 "a.tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
 "if (tile == a.tiles - 1) {\na.tile_x[a.tiles] = (MBK_TILE)a.nnz;\n"
-"a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
+"a.tile_y[a.tiles] = (MBK_TILE)a.rows;\n}\n}\n}\n"}},
+{"spmv/gpu/merge/merge.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#define MBK_DEPTH 5\n#define MBK_EMPTY_ROWS 0\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
 "#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/merge/path.cuh\"\n\n"
@@ -7617,47 +7445,43 @@ static const char *const mbi_source_spmv_gpu_merge_merge_cu[] = {
 "MBK_VECTOR *y; const mbk_u64 *chunk_row; MBK_COMPUTE *firsts, *tails; mbk_u64 rows, nnz, chunks; "
 "mbk_scalar alpha, beta; } mbk_merge_product_arguments; typedef struct mbk_merge_fixup_arguments "
 "{ const MBK_ROW_PTR *row_ptr; const mbk_u64 *chunk_row; const MBK_COMPUTE *firsts, *tails; "
-"MBK_VECTOR *y; mbk_u64 chunks; mbk_scalar alpha, beta; } mbk_merge_fixup_arguments;\n\n\n\n"
+"MBK_VECTOR *y; mbk_u64 chunks; mbk_scalar alpha, beta; } mbk_merge_fixup_arguments;\n"
+"#define mbk_merge_product_parameters const MBK_ROW_PTR *a_row_ptr, const mbk_i32 *a_col_ind, "
+"const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, const mbk_u64 *a_chunk_row, "
+"MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 a_chunks, "
+"mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_merge_product_fields a_row_ptr, a_col_ind, a_values, a_x, a_y, a_chunk_row, "
+"a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS) mbk_merge_cut(MBK_PARAMETERS(mbk_merge_cut_arguments, a, "
 "const MBK_ROW_PTR *a_row_ptr, mbk_u64 *a_chunk_row, mbk_u64 a_rows, mbk_u64 a_nnz, mbk_u64 "
-"a_chunks)) { MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, "
+"a_chunks)) { MBK_JOIN(mbk_merge_cut_arguments, a, a_row_ptr, a_chunk_row, a_rows, a_nnz, ",
 "a_chunks)\nconst mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
 "mbk_release();\nconst mbk_u64 begin =\n"
 "chunk <= a.chunks ? mbk_merge_begin(a.row_ptr, a.rows, a.nnz, chunk) : 0;\nmbk_await();\n"
 "if (chunk <= a.chunks) {\na.chunk_row[chunk] = begin;\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_merge_product(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR *a_row_ptr, ",
-"const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, "
-"const mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 "
-"a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, a_chunk_row, "
-"a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"mbk_merge_product(MBK_PARAMETERS(mbk_merge_product_arguments, a, mbk_merge_product_parameters)) "
+"{ MBK_JOIN(mbk_merge_product_arguments, a, mbk_merge_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\n"
 "mbk_merge_run<false>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, MBK_ALPHA, MBK_ABSENT, shared);\n}\n\n\n"
 "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, const MBK_ROW_PTR *a_row_ptr, const "
-"mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, const "
-"mbk_u64 *a_chunk_row, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 "
-"a_nnz, mbk_u64 a_chunks, mbk_scalar a_alpha, mbk_scalar a_beta)) { "
-"MBK_JOIN(mbk_merge_product_arguments, a, a_row_ptr, a_col_ind, a_values, a_x, a_y, a_chunk_row, "
-"a_firsts, a_tails, a_rows, a_nnz, a_chunks, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\n"
+"mbk_merge_sum(MBK_PARAMETERS(mbk_merge_product_arguments, a, mbk_merge_product_parameters)) { "
+"MBK_JOIN(mbk_merge_product_arguments, a, mbk_merge_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_merge_run<true>(a.row_ptr, a.col_ind, a.values, a.x, a.y, a.chunk_row, a.firsts, a.tails,\n"
 "a.rows, a.nnz, a.chunks, alpha, beta, shared);\n}\n\n\n\n#define MBK_PARTS 1\n"
 "#define MBK_ROW_NUMBER mbk_u64\n#define MBK_TILE_ROW_NUMBER(chunk) (tile_row[chunk] / 2)\n"
 "#define MBK_BACK MBK_ROW_PTR\n"
-"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n",
+"#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
 "#include \"spmv/shared/fixup.cuh\"\n\n\n\n"
 "MBK_KERNEL_2 MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
 "mbk_merge_fixup(MBK_GRID_CONSTANT mbk_merge_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
-"MBK_SHARED_MEMORY(shared);\nmbk_release();\nmbk_await();\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nmbk_await();\n",
 "mbk_fixup(a.row_ptr, a.chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, a.firsts, a.tails,\n"
-"a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
+"a.y, a.chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+{"spmv/gpu/merge/path.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ROUNDS\n#error MBK_ROUNDS\n#endif\n\n\n\n#define MBK_WARPS (MBK_THREADS / 32)\n"
 "#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n\n\n"
@@ -7688,10 +7512,8 @@ static const char *const mbi_source_spmv_gpu_merge_path_cuh[] = {
 "mbk_u64 begin, mbk_u64 end) {\nconst mbk_u64 row = begin / 2, next = end / 2;\n"
 "const mbk_u64 first = mbk_merge_diagonal(chunk, rows, nnz) - row + begin % 2;\n"
 "const mbk_u64 last = mbk_merge_diagonal(chunk + 1, rows, nnz) - next + end % 2;\n"
-"return {row, first, (mbk_u32)(next - row), (mbk_u32)(last - first)};\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
+"return {row, first, (mbk_u32)(next - row), (mbk_u32)(last - first)};\n}\n"}},
+{"spmv/gpu/merge/tile.cuh", {
 "\n\n\n#ifndef MBK_CHUNK\n#error \"include spmv/gpu/merge/path.cuh before\"\n#endif\n\n"
 "#define MBK_NO_ROW 0xffffu\n\n\nstruct mbk_merge_memory {\nmbk_u16 *marks;\n"
 "MBK_COMPUTE *firsts, *tails;\nmbk_u32 *first_row;\nmbk_u32 *crossing;\n\nMBK_VECTOR *old;\n"
@@ -7764,10 +7586,8 @@ static const char *const mbi_source_spmv_gpu_merge_tile_cuh[] = {
 "y[row] = MBK_RESULT(final, (adds ? m.first_old[warp] : (MBK_VECTOR)0));\n}\n}\nif (warp == 0) {\n",
 "const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "const MBK_COMPUTE sum = mbk_scan_reduce(lane >= last ? part : MBK_ZERO);\nif (lane == 0) {\n"
-"*tail = sum;\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
+"*tail = sum;\n}\n}\n}\n"}},
+{"spmv/gpu/rows/rows.cu", {
 "\n\n\n\n\n\n\n#ifndef MBK_LANES\n#error MBK_LANES\n#endif\n#ifndef MBK_UNROLL\n"
 "#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
@@ -7799,10 +7619,8 @@ static const char *const mbi_source_spmv_gpu_rows_rows_cu[] = {
 "sum = u * MBK_LANES < left ? more : sum;\n}\n}\n}\n#pragma unroll\n"
 "for (int d = MBK_LANES / 2; d > 0; d >>= 1) {\n"
 "sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n}\n"
-"if (lane == 0 && row < a.rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
+"if (lane == 0 && row < a.rows) {\nmbk_await();\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+{"spmv/gpu/scan/build.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n\n"
 "typedef struct mbk_scan_build_arguments { const MBK_ROW_PTR *row_start; mbk_u32 ranks; mbk_u64 "
 "nnz, tiles; mbk_u32 *row_ends, *tile_row; } mbk_scan_build_arguments;\n\n\n\n"
@@ -7824,10 +7642,8 @@ static const char *const mbi_source_spmv_gpu_scan_build_cuh[] = {
 "if (lane == 0) {\na.tile_row[tile] = from;\na.tile_row[a.tiles + 1 + tile] =\n"
 "from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(a.row_start + from) - MBK_BASE) /\n"
 "MBK_TILE_NONZEROS)\n: MBK_OPEN;\nif (tile == a.tiles - 1) {\na.tile_row[a.tiles] = a.ranks;\n}\n"
-"}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
+"}\n}\n"}},
+{"spmv/gpu/scan/fixup.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#define MBK_PARTS 1\n#define MBK_ROW_NUMBER mbk_u32\n"
 "#define MBK_TILE_ROW_NUMBER(tile) mbk_load(tile_row + (tile))\n"
@@ -7838,10 +7654,8 @@ static const char *const mbi_source_spmv_gpu_scan_fixup_cuh[] = {
 "mbk_scan_fixup(MBK_GRID_CONSTANT mbk_scan_fixup_arguments a) {\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.empty_id, a.firsts, a.tails, a.y,\n"
-"a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
+"a.tiles, a.empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+{"spmv/gpu/scan/products.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
 "#define MBK_SOURCE const MBK_VECTOR *\n#if MBK_STREAMING\n"
@@ -7920,10 +7734,8 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
 "const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
 "nnz, rows, alpha, product);\nif (adds) {\nold[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\n"
 "return mbk_scan_commit(product, ends, row_number, tile, row_id, y, firsts, tails, alpha, beta,\n"
-"old, adds ? 32 : 0, dot);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
+"old, adds ? 32 : 0, dot);\n}\n"}},
+{"spmv/gpu/scan/scan.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_DOTS\n#define MBK_DOTS 0\n#endif\n"
 "#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
@@ -7953,36 +7765,33 @@ static const char *const mbi_source_spmv_gpu_scan_scan_cu[] = {
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id; const "
 "mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; "
 "MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 nnz, tiles; mbk_scalar alpha, beta; } "
-"mbk_scan_product_arguments;\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
-"*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
-"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_scan_product_arguments;\n"
+"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE "
+"*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, "
+"mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_col_ind, a_values, a_table, "
+"a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta\n\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
+"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n#if MBK_DOTS\n"
 "mbk_scan_run_dots(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor);\n#else\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
 "a.tails, a.nnz, a.tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n#endif\n}\n\n\n\n\n"
-"#define MBK_SUM_BLOCKS \\\n"
+"#define MBK_SUM_BLOCKS \\\n",
 "(MBK_BLOCKS > 1 && (MBK_PACK * sizeof(MBK_COMPUTE) != 16 || MBK_PACK < 4 || \\\n"
-"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n",
+"MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS) \\\n? 5 * MBK_BLOCKS / 6 \\\n: MBK_BLOCKS)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_i32 *a_col_ind, const MBK_VALUE "
-"*a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, MBK_COMPUTE "
-"*a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_scalar a_alpha, mbk_scalar "
-"a_beta)) { MBK_JOIN(mbk_scan_product_arguments, a, a_row_ends, a_tile_row, a_row_id, a_col_ind, "
-"a_values, a_table, a_x, a_y, a_firsts, a_tails, a_nnz, a_tiles, a_alpha, a_beta)\n"
-"MBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_scan_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
 "mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.col_ind, a.values, a.x, a.y, a.firsts,\n"
-"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
+"a.tails, a.nnz, a.tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n}\n"}},
+{"spmv/gpu/scan/tile.cuh", {
 "\n\n\n#ifndef MBK_STEPS\n#error MBK_STEPS\n#endif\n#ifndef MBK_PACK\n#error MBK_PACK\n#endif\n"
 "#ifndef MBK_DEPTH\n#error MBK_DEPTH\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n"
 "#endif\n#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#ifndef MBK_BLOCKS\n#error MBK_BLOCKS\n"
@@ -8040,10 +7849,8 @@ static const char *const mbi_source_spmv_gpu_scan_tile_cuh[] = {
 "mbk_scan_commit_row(row_number, first, head, row_id, y, alpha, beta, old, held, dot);\n}\n}\n"
 "spread = false;\ncarry = lane == 31 ? sum : MBK_ZERO;\n}\nif (spread) {\n"
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
-"}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
+"}\n"}},
+{"spmv/gpu/scan/whole.cu", {
 "\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n\n#define MBK_WARPS (MBK_THREADS / 32)\n\n"
@@ -8052,13 +7859,20 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "mbk_scan_whole_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, *empty_id; const mbk_u64 "
 "*block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const MBK_COMPUTE *table; const "
 "MBK_VECTOR *x; MBK_VECTOR *y; mbk_u64 nnz, tiles, empty_rows; mbk_scalar alpha, beta; } "
-"mbk_scan_whole_arguments;\n\n\n"
+"mbk_scan_whole_arguments;\n"
+"#define mbk_scan_whole_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 *a_block_start, const mbk_i32 "
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
+"MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, mbk_scalar a_alpha, "
+"mbk_scalar a_beta\n"
+"#define mbk_scan_whole_fields a_row_ends, a_tile_row, a_row_id, a_empty_id, a_block_start, "
+"a_col_ind, a_values, a_table, a_x, a_y, a_nnz, a_tiles, a_empty_rows, a_alpha, a_beta\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
 "const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\nreturn;\n"
 "}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
-"if (cut < tile * MBK_TILE_NONZEROS) {\n"
+"if (cut < tile * MBK_TILE_NONZEROS) {\n",
 "cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
 "a.block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
@@ -8066,7 +7880,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "template <bool adds>\n"
 "MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
 "const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
-"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n",
+"const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
 "const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
 "mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta, char *shared) {\n\nMBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
@@ -8083,7 +7897,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "const mbk_u32 slot = turn + warp;\nmbk_u32 ends = 0, row_number = 0;\n\n"
 "if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+"ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
 "row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
 "adds ? mbk_load(tile_row + tile + 1) : 0, ends};\nmbk_u32 skipped_rows = 0;\n"
 "const MBK_VECTOR held =\n"
@@ -8091,7 +7905,7 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "old[lane] = held;\nmbk_warp_sync(MBK_ALL);\n}\nif (begin > start) {\n"
 "const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
 "mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n#pragma unroll\n"
-"for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n",
+"for (int d = 16; d > 0; d >>= 1) {\nclosed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n}\n"
 "skipped_rows = closed;\nends &= ~skipped;\n#pragma unroll\n"
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
@@ -8107,43 +7921,32 @@ static const char *const mbi_source_spmv_gpu_scan_whole_cu[] = {
 "if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
 "const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
-"if (lane == 0) {\n"
+"if (lane == 0) {\n",
 "MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
 "block_tile += MBK_WARPS;\nif (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\nbreak;\n"
 "}\nconst mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
 "open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
 "turn = MBK_WARPS - turn;\n}\n#if MBK_EMPTY_ROWS\nmbk_await();\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
-"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n",
+"i += (mbk_u64)mbk_grid() * MBK_THREADS) {\nMBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n}\n"
 "#endif\n}\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
-"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
-"const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, "
-"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, "
-"a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, "
-"a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
+"MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_table_take(a.table, factor, MBK_THREADS);\n"
 "mbk_scan_run<false>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
 "a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, factor, MBK_ABSENT,\n"
 "(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n"
 "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n\n\n\n"
 "MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
-"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, const mbk_u32 *a_row_ends, const "
-"mbk_u32 *a_tile_row, const mbk_u32 *a_row_id, const mbk_u32 *a_empty_id, const mbk_u64 "
-"*a_block_start, const mbk_i32 *a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, "
-"const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u64 a_empty_rows, "
-"mbk_scalar a_alpha, mbk_scalar a_beta)) { MBK_JOIN(mbk_scan_whole_arguments, a, a_row_ends, "
-"a_tile_row, a_row_id, a_empty_id, a_block_start, a_col_ind, a_values, a_table, a_x, a_y, a_nnz, ",
-"a_tiles, a_empty_rows, a_alpha, a_beta)\nMBK_SCALARS_OF(a);\nMBK_SHARED_MEMORY(shared);\n"
-"mbk_release();\nMBK_SCALARS_LOAD;\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_whole_sum(MBK_PARAMETERS(mbk_scan_whole_arguments, a, mbk_scan_whole_parameters)) { "
+"MBK_JOIN(mbk_scan_whole_arguments, a, mbk_scan_whole_fields)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\n"
+"mbk_table_take(a.table, alpha, MBK_THREADS);\n"
 "mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.empty_id, a.block_start, a.col_ind,\n"
-"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n"
-"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
+"a.values, a.x, a.y, a.nnz, a.tiles, a.empty_rows, alpha, beta,\n",
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n"}},
+{"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
 "#error \"include spmv/gpu/sliced/sliced.cu, which opens with the list of macros\"\n#endif\n"
 "#define MBK_AHEAD 4\n\n"
@@ -8219,10 +8022,8 @@ static const char *const mbi_source_spmv_gpu_sliced_build_cuh[] = {
 "const mbk_u32 k = at + u * MBK_PACK;\n"
 "const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\nif (k >= count) {\n"
 "break;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n#if !MBK_PATTERN\n"
-"mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
+"mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n"}},
+{"spmv/gpu/sliced/sliced.cu", {
 "\n\n\n\n\n\n\n\n\n#ifndef MBK_SORTED\n#error MBK_SORTED\n#endif\n#ifndef MBK_UNROLL\n"
 "#error MBK_UNROLL\n#endif\n#ifndef MBK_STREAMING\n#error MBK_STREAMING\n#endif\n"
 "#ifndef MBK_THREADS\n#error MBK_THREADS\n#endif\n#include \"jit/device.cuh\"\n"
@@ -8281,10 +8082,8 @@ static const char *const mbi_source_spmv_gpu_sliced_sliced_cu[] = {
 ": mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, a.x,\n"
 "mbk_page_base(page), count, width);\n#if MBK_SORTED\n"
 "const mbk_u32 row = mbk_load(a.row_id + thread);\n#else\nconst mbk_u64 row = thread;\n#endif\n"
-"if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
+"if (row < a.rows) {\nMBK_SCALARS_LOAD;\nMBK_COMMIT(row, sum);\n}\n}\n"}},
+{"spmv/shared/algebra.cuh", {
 "\n\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n#ifndef MBK_PATTERN\n#error MBK_PATTERN\n"
 "#endif\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n"
 "#endif\n#ifndef MBK_COMPUTE\n#error MBK_COMPUTE\n#endif\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n"
@@ -8323,10 +8122,8 @@ static const char *const mbi_source_spmv_shared_algebra_cuh[] = {
 "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
 "MBK_SCALAR beta) {\ny[row] = MBK_RESULT(sum, y[row]);\n}\n"
 "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n\n"
-"#include \"spmv/shared/values.cuh\"\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
+"#include \"spmv/shared/values.cuh\"\n"}},
+{"spmv/shared/csr_blocks.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_blocks_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
@@ -8364,10 +8161,8 @@ static const char *const mbi_source_spmv_shared_csr_blocks_cu[] = {
 "if (mbk_lane() == 0 && (high & ~a.against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
 "mbk_atomic_or(a.against, high);\n}\n"
 "if (mbk_lane() == 0 && (wide & ~a.against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
-"mbk_atomic_or(a.against + 1, wide);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_csr_check_cu[] = {
+"mbk_atomic_or(a.against + 1, wide);\n}\n}\n"}},
+{"spmv/shared/csr_check.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_COLUMN\n#error MBK_COLUMN\n"
 "#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN *col_ind; "
@@ -8384,10 +8179,8 @@ static const char *const mbi_source_spmv_shared_csr_check_cu[] = {
 "wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_csr_narrow(MBK_GRID_CONSTANT mbk_csr_narrow_arguments a) {\n"
 "for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < a.nnz;\n"
-"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
+"k += (mbk_i64)mbk_grid() * 256) {\na.narrow[k] = (mbk_i32)a.wide[k];\n}\n}\n"}},
+{"spmv/shared/csr_columns.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_columns_count_arguments { const mbk_i32 *col_ind; mbk_u64 nnz; mbk_u32 "
@@ -8414,10 +8207,8 @@ static const char *const mbi_source_spmv_shared_csr_columns_cu[] = {
 "c += (mbk_u64)mbk_grid() * 256) {\nif (a.counts[c] > 0) {\n",
 "mbk_atomic_add(own + (a.counts[c] < MBK_BINS ? a.counts[c] : MBK_BINS - 1), 1u);\n}\n}\n"
 "mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\nif (own[i] > 0) {\n"
-"mbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_csr_hash_cu[] = {
+"mbk_atomic_add(a.bins + i, own[i]);\n}\n}\n}\n"}},
+{"spmv/shared/csr_hash.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_csr_hash_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
@@ -8434,10 +8225,8 @@ static const char *const mbi_source_spmv_shared_csr_hash_cu[] = {
 "for (mbk_u64 k = first; k < a.nnz; k += stride) {\n"
 "sum += mbk_csr_mix(2 * k + 1, (mbk_u64)(a.col_ind[k] - MBK_BASE));\n}\n"
 "for (int d = 16; d > 0; d >>= 1) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
+"if (mbk_lane() == 0) {\nmbk_atomic_add(a.hash, sum);\n}\n}\n"}},
+{"spmv/shared/csr_sample.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"jit/device.cuh\"\n\n#include \"spmv/shared/pages.cuh\"\n\n"
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
@@ -8486,10 +8275,8 @@ static const char *const mbi_source_spmv_shared_csr_sample_cu[] = {
 "} else if (warp < 8) {\n",
 "const mbk_u64 number = (mbk_block() - windows) * 8 + warp, slices = (a.rows + 31) / 32;\n"
 "mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slices * number / (8 * windows), a.narrow,\n"
-"words + warp * MBK_PAGE_SET);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
+"words + warp * MBK_PAGE_SET);\n}\n}\n"}},
+{"spmv/shared/epilogue.cu", {
 "\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_COMPUTE\n"
 "#error MBK_COMPUTE\n#endif\n#ifndef MBK_EPILOGUE_VECTORS\n#error MBK_EPILOGUE_VECTORS\n#endif\n"
 "#ifndef MBK_EPILOGUE_SCALARS\n#error MBK_EPILOGUE_SCALARS\n#endif\n\n\n\n\n"
@@ -8579,10 +8366,8 @@ static const char *const mbi_source_spmv_shared_epilogue_cu[] = {
 "if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
 "a.y[at + (mbk_u64)j] = result.at[j];\n}\n}\n}\nif (a.call.sums == (double *)0) {\nreturn;\n}\n"
 "if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\nmbk_epilogue_finish(a.call, sums);\n"
-"} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
+"} else if (mbk_block() == 0) {\nmbk_epilogue_store(a.call.sums, sums);\n}\n}\n"}},
+{"spmv/shared/fixup.cuh", {
 "\n\n\n#ifndef MBK_PARTS\n#error MBK_PARTS\n#endif\n#ifndef MBK_TILE_ROW_NUMBER\n"
 "#error MBK_TILE_ROW_NUMBER\n#endif\n#ifndef MBK_ROW_NUMBER\n#error MBK_ROW_NUMBER\n#endif\n\n"
 "#ifndef MBK_TILE_BACK\n#define MBK_BACK mbk_u32\n\n\n"
@@ -8646,10 +8431,8 @@ static const char *const mbi_source_spmv_shared_fixup_cuh[] = {
 "if (mbk_thread() == w * 32 + leader) {\nMBK_COMPUTE sum = MBK_ZERO;\n"
 "for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\nsum = MBK_ADD(sum, partial[p]);\n}\n"
 "mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n}\nmbk_block_sync();\n}\n"
-"}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
+"}\n}\n"}},
+{"spmv/shared/nonempty_rows.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_nonempty_count_arguments { const MBK_ROW_PTR *row_ptr; mbk_u64 rows; mbk_u32 "
 "*counts, *longest; mbk_u64 *widths, *sorted; } mbk_nonempty_count_arguments; typedef struct "
@@ -8726,10 +8509,8 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cu[] = {
 "a.row_id[before] = (mbk_u32)row;\na.row_start[before] = a.row_ptr[row];\n"
 "} else if (row < a.rows) {\na.empty_id[row - before] = (mbk_u32)row;\n}\n"
 "if (row + 1 == a.rows) {\na.row_start[before + holds] = a.row_ptr[a.rows];\n}\n"
-"row_number += all;\nmbk_block_sync();\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
+"row_number += all;\nmbk_block_sync();\n}\n}\n"}},
+{"spmv/shared/nonempty_rows.cuh", {
 "\n\n#ifndef MBK_EMPTY_ROWS\n#error MBK_EMPTY_ROWS\n#endif\n#define MBK_ALL 0xffffffffu\n\n\n\n"
 "#define MBK_OPEN 0xffffffffu\n\n#if MBK_EMPTY_ROWS\n"
 "#define MBK_ROW_OF(row_number) mbk_load(row_id + (row_number))\n#else\n"
@@ -8741,10 +8522,8 @@ static const char *const mbi_source_spmv_shared_nonempty_rows_cuh[] = {
 "high = middle;\n}\n}\nreturn low;\n}\n\n\n"
 "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n#pragma unroll\n"
 "for (int d = 16; d > 0; d >>= 1) {\nsum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
-"}\nreturn sum;\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_pages_cuh[] = {
+"}\nreturn sum;\n}\n"}},
+{"spmv/shared/pages.cuh", {
 "\n\n\n\n\n#define MBK_PAGE 2048u\n#define MBK_PAGES 32\n#define MBK_NO_PAGE 0xffffu\n"
 "#define MBK_PAGE_SLOTS 64\n\n#define MBK_PAGE_SET (MBK_PAGE_SLOTS + 1)\n"
 "#define MBK_PAGE_EMPTY 0xffffffffu\n\n\nMBK_DEVICE void mbk_page_begin(mbk_u32 *set) {\n"
@@ -8777,10 +8556,8 @@ static const char *const mbi_source_spmv_shared_pages_cuh[] = {
 "return (mbk_u16)(place * MBK_PAGE + column % MBK_PAGE);\n}\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_page_base(mbk_u32 page) {\nreturn (page - mbk_lane()) * MBK_PAGE;\n}\n\n\n"
 "MBK_DEVICE mbk_u32 mbk_page_column(mbk_u32 base, mbk_u16 code) {\n"
-"return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
+"return mbk_shuffle(0xffffffffu, base, (int)(code / MBK_PAGE), 32) + code;\n}\n"}},
+{"spmv/shared/semiring.cuh", {
 "\n\n\n\n\n\n\n\n\n#include \"jit/functions.cuh\"\n\n#if MBK_SEMIRING == 4\n"
 "#ifndef MBK_OPERATOR_ZERO\n#error MBK_OPERATOR_ZERO\n#endif\n#ifndef MBK_OPERATOR_ADD\n"
 "#error MBK_OPERATOR_ADD\n#endif\n#ifndef MBK_OPERATOR_MULTIPLY\n#error MBK_OPERATOR_MULTIPLY\n"
@@ -8815,10 +8592,8 @@ static const char *const mbi_source_spmv_shared_semiring_cuh[] = {
 "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n#if MBK_SEMIRING < 3\n"
 "return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n#else\nreturn (MBK_VECTOR)result;\n#endif\n}\n\n"
 "#define MBK_RESULT(sum, old) \\\nmbk_semiring_result(mbk_scalar_forgets(beta) \\\n"
-"? mbk_scaled(alpha, sum) \\\n: MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n",
-NULL};
-
-static const char *const mbi_source_spmv_shared_values_cuh[] = {
+"? mbk_scaled(alpha, sum) \\\n: MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n"}},
+{"spmv/shared/values.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_STORED\n"
 "#error \"include spmv/shared/algebra.cuh, which opens with the list of macros\"\n#endif\n\n"
 "#define MBK_BY_ROW (MBK_STORED == 5)\n\n#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n\n\n\n"
@@ -8848,10 +8623,8 @@ static const char *const mbi_source_spmv_shared_values_cuh[] = {
 "for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < a.cols;\n"
 "c += (mbk_u64)mbk_grid() * 256) {\n"
 "a.scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(a.by_column + c), mbk_load_after_wait(a.x + c));\n}\n"
-"}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
+"}\n#endif\n"}},
+{"spmv/stages/extract_blocks.cu", {
 "\n\n\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_VALUE\n#error MBK_VALUE\n"
 "#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n#include \"jit/device.cuh\"\n\n"
 "#define MBK_CHUNK 1024\n#define MBK_EXTRACT_END 0xffffffffu\n#define MBK_ALL 0xffffffffu\n\n\n\n"
@@ -8995,10 +8768,8 @@ static const char *const mbi_source_spmv_stages_extract_blocks_cu[] = {
 "const mbk_u64 block = a.large != 0 ? (mbk_u64)((const mbk_i64 *)a.block_ptr)[block_row]\n"
 ": (mbk_u64)((const mbk_i32 *)a.block_ptr)[block_row];\nif (a.high > 32) {\n"
 "mbk_extract_fill_row<2>(csr, shape, a.values, to, block_row, block);\n} else {\n"
-"mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
+"mbk_extract_fill_row<1>(csr, shape, a.values, to, block_row, block);\n}\n}\n"}},
+{"spmv/stages/full_blocks.cu", {
 "\n\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_VALUE\n#error MBK_VALUE\n"
 "#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n#ifndef MBK_HIGH\n#error MBK_HIGH\n#endif\n"
 "#ifndef MBK_WIDE\n#error MBK_WIDE\n#endif\n#include \"jit/device.cuh\"\n\n\n"
@@ -9026,10 +8797,8 @@ static const char *const mbi_source_spmv_stages_full_blocks_cu[] = {
 "const MBK_VALUE *const values = a.values + start;\nMBK_VALUE *const blocks =\n"
 "a.blocks + mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
 "row % MBK_HIGH * MBK_WIDE;\nfor (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
-"blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_reorder_cu[] = {
+"blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n"}},
+{"spmv/stages/reorder.cu", {
 "\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n"
 "#ifndef MBK_PLACE\n#error MBK_PLACE\n#endif\n#include \"jit/device.cuh\"\n\n"
 "typedef struct mbk_reorder_gather_arguments { const mbk_i32 *order; const MBK_VECTOR *from; "
@@ -9047,10 +8816,8 @@ static const char *const mbi_source_spmv_stages_reorder_cu[] = {
 "mbk_reorder_values(MBK_GRID_CONSTANT mbk_reorder_values_arguments a) {\n"
 "for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < a.count;\n"
 "k += (mbk_u64)mbk_grid() * 256) {\n"
-"a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_transpose_cu[] = {
+"a.to[k] = mbk_load(a.from + mbk_load_streaming(a.places + k));\n}\n}\n"}},
+{"spmv/stages/transpose.cu", {
 "\n\n\n\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_PLACE\n#error MBK_PLACE\n"
 "#endif\n#include \"jit/device.cuh\"\n\n#define MBK_DIGITS 256\n"
 "#define MBK_TRANSPOSE_THREADS 512\n#define MBK_TRANSPOSE_ITEMS 12\n"
@@ -9223,10 +8990,8 @@ static const char *const mbi_source_spmv_stages_transpose_cu[] = {
 "for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {\n"
 "mbk_u32 low = 0, high = count;\nwhile (low < high) {\nconst mbk_u32 middle = (low + high) / 2;\n"
 "if (stage[middle] < c) {\nlow = middle + 1;\n} else {\nhigh = middle;\n}\n}\n"
-"a.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_value_check_cu[] = {
+"a.starts[c] = (MBK_PLACE)(begin + low);\n}\n}\n"}},
+{"spmv/stages/value_check.cu", {
 "\n\n#include \"spmv/stages/value_forms.cuh\"\n\n"
 "typedef struct mbk_forms_check_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide, asked; "
 "mbk_u32 *against; } mbk_forms_check_arguments; typedef struct mbk_forms_shorten_arguments { "
@@ -9244,10 +9009,8 @@ static const char *const mbi_source_spmv_stages_value_check_cu[] = {
 "const float value = a.wide != 0 ? (float)mbk_load((const double *)a.values + k)\n"
 ": mbk_load((const float *)a.values + k);\nif (a.half != 0) {\n"
 "((mbk_u16 *)a.shorter)[k] = mbk_half_of(value);\n} else {\n((float *)a.shorter)[k] = value;\n}\n"
-"}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
+"}\n}\n"}},
+{"spmv/stages/value_forms.cuh", {
 "\n\n#ifndef MBK_FORM_EQUAL\n#include \"jit/device.cuh\"\n\n#define MBK_FORM_EQUAL (1u << 1)\n"
 "#define MBK_FORM_SINGLE (1u << 2)\n#define MBK_FORM_HALF (1u << 3)\n"
 "#define MBK_FORM_TABLE (1u << 4)\n#define MBK_FORM_ROW (1u << 5)\n"
@@ -9273,10 +9036,8 @@ static const char *const mbi_source_spmv_stages_value_forms_cuh[] = {
 "return true;\n}\n\n\n\n"
 "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
 "return key == 0 ||\n",
-"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n#endif\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
+"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n#endif\n"}},
+{"spmv/stages/value_groups.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"spmv/stages/value_forms.cuh\"\n\n"
 "typedef struct mbk_forms_collect_arguments { const void *values; mbk_u64 nnz; mbk_u32 wide; "
@@ -9343,10 +9104,8 @@ static const char *const mbi_source_spmv_stages_value_groups_cu[] = {
 "k += (mbk_u64)mbk_grid() * 256) {\n"
 "const mbk_u64 column = (mbk_u64)(mbk_load(a.col_ind + k) - MBK_BASE);\ndiffers =\n"
 "mbk_forms_bits(a.by_column, column, a.wide) != mbk_forms_bits(a.values, k, a.wide);\n}\n"
-"if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n",
-NULL};
-
-static const char *const mbi_source_spmv_stages_value_sample_cu[] = {
+"if (differs) {\nmbk_atomic_or(a.against, MBK_FORM_COLUMN);\n}\n}\n"}},
+{"spmv/stages/value_sample.cu", {
 "\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"spmv/stages/value_forms.cuh\"\n\n"
 "typedef struct mbk_forms_sample_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; "
@@ -9383,92 +9142,10 @@ static const char *const mbi_source_spmv_stages_value_sample_cu[] = {
 "for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
 "if (own[i] != 0 && mbk_forms_take(a.keys, a.distinct, own[i])) {\n"
 "mbk_atomic_or(found, MBK_FORM_TABLE);\n}\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\n"
-"mbk_atomic_or(a.against, *found);\n}\n}\n",
-NULL};
-
-static const mbi_source mbi_sources[MBI_SOURCES] = {
-    {"jit/complex.cuh", mbi_source_jit_complex_cuh},
-    {"jit/device.cuh", mbi_source_jit_device_cuh},
-    {"jit/functions.cuh", mbi_source_jit_functions_cuh},
-    {"jit/profile.cu", mbi_source_jit_profile_cu},
-    {"jit/types.cuh", mbi_source_jit_types_cuh},
-    {"solve/bicgstab/bicgstab.cu", mbi_source_solve_bicgstab_bicgstab_cu},
-    {"solve/bicgstab/steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
-    {"solve/cg/cg.cu", mbi_source_solve_cg_cg_cu},
-    {"solve/cg/slots.cuh", mbi_source_solve_cg_slots_cuh},
-    {"solve/cg/steps.cuh", mbi_source_solve_cg_steps_cuh},
-    {"solve/core/check.cuh", mbi_source_solve_core_check_cuh},
-    {"solve/core/check_steps.cuh", mbi_source_solve_core_check_steps_cuh},
-    {"solve/core/fused.cuh", mbi_source_solve_core_fused_cuh},
-    {"solve/core/loop.cu", mbi_source_solve_core_loop_cu},
-    {"solve/core/refine.cu", mbi_source_solve_core_refine_cu},
-    {"solve/core/refine_steps.cuh", mbi_source_solve_core_refine_steps_cuh},
-    {"solve/core/state.cuh", mbi_source_solve_core_state_cuh},
-    {"solve/core/step.cuh", mbi_source_solve_core_step_cuh},
-    {"solve/core/step_text.cuh", mbi_source_solve_core_step_text_cuh},
-    {"solve/core/wide.cuh", mbi_source_solve_core_wide_cuh},
-    {"solve/core/wide_steps.cuh", mbi_source_solve_core_wide_steps_cuh},
-    {"solve/eigen/eigen.cu", mbi_source_solve_eigen_eigen_cu},
-    {"solve/eigen/steps.cuh", mbi_source_solve_eigen_steps_cuh},
-    {"solve/gmres/arnoldi.cu", mbi_source_solve_gmres_arnoldi_cu},
-    {"solve/gmres/arnoldi.cuh", mbi_source_solve_gmres_arnoldi_cuh},
-    {"solve/gmres/arnoldi_steps.cuh", mbi_source_solve_gmres_arnoldi_steps_cuh},
-    {"solve/gmres/process.cuh", mbi_source_solve_gmres_process_cuh},
-    {"solve/pagerank/after.cuh", mbi_source_solve_pagerank_after_cuh},
-    {"solve/pagerank/pagerank.cu", mbi_source_solve_pagerank_pagerank_cu},
-    {"solve/pagerank/steps.cuh", mbi_source_solve_pagerank_steps_cuh},
-    {"solve/precondition/setup.cu", mbi_source_solve_precondition_setup_cu},
-    {"spmv/gpu/binned/binned.cu", mbi_source_spmv_gpu_binned_binned_cu},
-    {"spmv/gpu/binned/build.cuh", mbi_source_spmv_gpu_binned_build_cuh},
-    {"spmv/gpu/bsr/bsr.cu", mbi_source_spmv_gpu_bsr_bsr_cu},
-    {"spmv/gpu/bsr/build.cuh", mbi_source_spmv_gpu_bsr_build_cuh},
-    {"spmv/gpu/bsr/tile.cuh", mbi_source_spmv_gpu_bsr_tile_cuh},
-    {"spmv/gpu/cb/cb.cu", mbi_source_spmv_gpu_cb_cb_cu},
-    {"spmv/gpu/hubs/build.cuh", mbi_source_spmv_gpu_hubs_build_cuh},
-    {"spmv/gpu/hubs/hubs.cu", mbi_source_spmv_gpu_hubs_hubs_cu},
-    {"spmv/gpu/many/copies.cuh", mbi_source_spmv_gpu_many_copies_cuh},
-    {"spmv/gpu/many/lane.cuh", mbi_source_spmv_gpu_many_lane_cuh},
-    {"spmv/gpu/many/many.cu", mbi_source_spmv_gpu_many_many_cu},
-    {"spmv/gpu/many/rows.cu", mbi_source_spmv_gpu_many_rows_cu},
-    {"spmv/gpu/many/run.cuh", mbi_source_spmv_gpu_many_run_cuh},
-    {"spmv/gpu/merbit/merbit.cu", mbi_source_spmv_gpu_merbit_merbit_cu},
-    {"spmv/gpu/merbit/tile.cuh", mbi_source_spmv_gpu_merbit_tile_cuh},
-    {"spmv/gpu/merge/merge.cu", mbi_source_spmv_gpu_merge_merge_cu},
-    {"spmv/gpu/merge/path.cuh", mbi_source_spmv_gpu_merge_path_cuh},
-    {"spmv/gpu/merge/tile.cuh", mbi_source_spmv_gpu_merge_tile_cuh},
-    {"spmv/gpu/rows/rows.cu", mbi_source_spmv_gpu_rows_rows_cu},
-    {"spmv/gpu/scan/build.cuh", mbi_source_spmv_gpu_scan_build_cuh},
-    {"spmv/gpu/scan/fixup.cuh", mbi_source_spmv_gpu_scan_fixup_cuh},
-    {"spmv/gpu/scan/products.cuh", mbi_source_spmv_gpu_scan_products_cuh},
-    {"spmv/gpu/scan/scan.cu", mbi_source_spmv_gpu_scan_scan_cu},
-    {"spmv/gpu/scan/tile.cuh", mbi_source_spmv_gpu_scan_tile_cuh},
-    {"spmv/gpu/scan/whole.cu", mbi_source_spmv_gpu_scan_whole_cu},
-    {"spmv/gpu/sliced/build.cuh", mbi_source_spmv_gpu_sliced_build_cuh},
-    {"spmv/gpu/sliced/sliced.cu", mbi_source_spmv_gpu_sliced_sliced_cu},
-    {"spmv/shared/algebra.cuh", mbi_source_spmv_shared_algebra_cuh},
-    {"spmv/shared/csr_blocks.cu", mbi_source_spmv_shared_csr_blocks_cu},
-    {"spmv/shared/csr_check.cu", mbi_source_spmv_shared_csr_check_cu},
-    {"spmv/shared/csr_columns.cu", mbi_source_spmv_shared_csr_columns_cu},
-    {"spmv/shared/csr_hash.cu", mbi_source_spmv_shared_csr_hash_cu},
-    {"spmv/shared/csr_sample.cu", mbi_source_spmv_shared_csr_sample_cu},
-    {"spmv/shared/epilogue.cu", mbi_source_spmv_shared_epilogue_cu},
-    {"spmv/shared/fixup.cuh", mbi_source_spmv_shared_fixup_cuh},
-    {"spmv/shared/nonempty_rows.cu", mbi_source_spmv_shared_nonempty_rows_cu},
-    {"spmv/shared/nonempty_rows.cuh", mbi_source_spmv_shared_nonempty_rows_cuh},
-    {"spmv/shared/pages.cuh", mbi_source_spmv_shared_pages_cuh},
-    {"spmv/shared/semiring.cuh", mbi_source_spmv_shared_semiring_cuh},
-    {"spmv/shared/values.cuh", mbi_source_spmv_shared_values_cuh},
-    {"spmv/stages/extract_blocks.cu", mbi_source_spmv_stages_extract_blocks_cu},
-    {"spmv/stages/full_blocks.cu", mbi_source_spmv_stages_full_blocks_cu},
-    {"spmv/stages/reorder.cu", mbi_source_spmv_stages_reorder_cu},
-    {"spmv/stages/transpose.cu", mbi_source_spmv_stages_transpose_cu},
-    {"spmv/stages/value_check.cu", mbi_source_spmv_stages_value_check_cu},
-    {"spmv/stages/value_forms.cuh", mbi_source_spmv_stages_value_forms_cuh},
-    {"spmv/stages/value_groups.cu", mbi_source_spmv_stages_value_groups_cu},
-    {"spmv/stages/value_sample.cu", mbi_source_spmv_stages_value_sample_cu},
+"mbk_atomic_or(a.against, *found);\n}\n}\n"}},
 };
 
-/* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
+/* ==== >>jit/loaded.c  programs that stay loaded ==== */
 static void mbi_loaded_unload(merbit_context *context, void *module) {
 	if (mbi_device_lost(context) == 0) {
 		(void)mbi_device_mark_lost(context, context->device.driver.module_unload(module));
@@ -9552,7 +9229,7 @@ static void mbi_loaded_close(merbit_context *context) {
 	}
 }
 
-/* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
+/* ==== >>jit/program.c  one specialisation: preamble, compilation, module ==== */
 static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
 	const size_t room = sizeof preamble->text - preamble->length;
 	const int written =
@@ -9934,7 +9611,7 @@ static merbit_status mbi_program_kernel(merbit_context *context,
 	return mbi_program_part_kernel(context, program, 0, name, function);
 }
 
-/* ==== >>jit/profile.c  what the GPU's memory does, measured and remembered ================ */
+/* ==== >>jit/profile.c  what the GPU's memory does, measured and remembered ==== */
 #define MBI_PROFILE_THREADS 256
 #define MBI_PROFILE_TOGETHER 8
 #define MBI_PROFILE_ROUNDS 2
@@ -10148,7 +9825,7 @@ static const merbit_device_profile *mbi_profile_take(merbit_context *context, in
 	return ready ? &device->profile : &device->estimate;
 }
 
-/* ==== >>jit/context.c  contexts =========================================================== */
+/* ==== >>jit/context.c  contexts ==== */
 static void mbi_context_retain(merbit_context *context) {
 	mbi_mutex_lock(&context->lock);
 	context->references++;
@@ -10289,7 +9966,7 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 	return MERBIT_OK;
 }
 
-/* ==== >>jit/buffer.c  vectors where the context computes ================================== */
+/* ==== >>jit/buffer.c  vectors where the context computes ==== */
 MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
 		merbit_buffer **buffer) {
 	merbit_buffer *made;
@@ -10391,18 +10068,14 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
 	mbi_context_unref(context);
 }
 
-/* ==== >>matrix/types.c  types of values, sums and vectors ================================= */
-/* ==== >>matrix/matrix.h =================================================================== */
+/* ==== >>matrix/types.c  types of values, sums and vectors ==== */
+/* ==== >>matrix/matrix.h ==== */
 #ifndef MBI_MATRIX_H
 #define MBI_MATRIX_H
 
-typedef struct mbi_c64 {
-	float re, im;
-} mbi_c64;
+typedef struct mbi_c64 { float re, im; } mbi_c64;
 
-typedef struct mbi_c128 {
-	double re, im;
-} mbi_c128;
+typedef struct mbi_c128 { double re, im; } mbi_c128;
 
 struct merbit_matrix {
 	merbit_context *context;
@@ -10501,9 +10174,7 @@ typedef struct mbi_permute {
 } mbi_permute;
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
-typedef struct mbi_symmetry_signs {
-	int direct, mirror;
-} mbi_symmetry_signs;
+typedef struct mbi_symmetry_signs { int direct, mirror; } mbi_symmetry_signs;
 
 typedef struct mbi_strip {
 	const int32_t *col_ind;
@@ -10542,17 +10213,11 @@ static size_t mbi_type_size(merbit_type type) {
 	}
 }
 
-static int mbi_type_plain(merbit_type type) {
-	return type == MERBIT_F64 || type == MERBIT_F32;
-}
+static int mbi_type_plain(merbit_type type) { return type == MERBIT_F64 || type == MERBIT_F32; }
 
-static int mbi_type_short(merbit_type type) {
-	return type == MERBIT_F16 || type == MERBIT_BF16;
-}
+static int mbi_type_short(merbit_type type) { return type == MERBIT_F16 || type == MERBIT_BF16; }
 
-static int mbi_type_complex(merbit_type type) {
-	return type == MERBIT_C64 || type == MERBIT_C128;
-}
+static int mbi_type_complex(merbit_type type) { return type == MERBIT_C64 || type == MERBIT_C128; }
 
 static int mbi_scalar_zero(merbit_type type, const void *scalar) {
 	const float *const single = (const float *)scalar;
@@ -10588,13 +10253,9 @@ static float mbi_bf16_value(uint16_t half) {
 	return value;
 }
 
-MERBIT_API float merbit_f32_from_f16(uint16_t bits) {
-	return mbi_f16_value(bits);
-}
+MERBIT_API float merbit_f32_from_f16(uint16_t bits) { return mbi_f16_value(bits); }
 
-MERBIT_API float merbit_f32_from_bf16(uint16_t bits) {
-	return mbi_bf16_value(bits);
-}
+MERBIT_API float merbit_f32_from_bf16(uint16_t bits) { return mbi_bf16_value(bits); }
 
 static uint32_t mbi_round_bits(uint32_t number, int places) {
 	const uint32_t odd = (number >> places) & 1;
@@ -10622,7 +10283,7 @@ MERBIT_API uint16_t merbit_bf16_from_f32(float value) {
 			: mbi_round_bits(bits, 16));
 }
 
-/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
+/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads ==== */
 static size_t mbi_index_bytes(merbit_index_type type) {
 	return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
@@ -10708,7 +10369,7 @@ static merbit_view mbi_block_frame(const merbit_view *bsr) {
 	return frame;
 }
 
-/* ==== >>matrix/download.c  host copies of device arrays =================================== */
+/* ==== >>matrix/download.c  host copies of device arrays ==== */
 static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
 	mbi_release(context, (void *)(uintptr_t)view->row_ptr);
 	mbi_release(context, (void *)(uintptr_t)view->row_ind);
@@ -10772,7 +10433,7 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
 	return status;
 }
 
-/* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ====================== */
+/* ==== >>matrix/triangle.c  symmetric storage: checks of one triangle ==== */
 static int mbi_view_is_triangle(const merbit_view *view) {
 	return view->symmetry != MERBIT_SYMMETRY_NONE;
 }
@@ -10898,7 +10559,7 @@ static merbit_status mbi_triangle_check(merbit_context *context, const merbit_vi
 			bad, row, column, row > column ? "below" : "above", row > column ? "above" : "below");
 }
 
-/* ==== >>matrix/check.c  checks of views and arrays ======================================== */
+/* ==== >>matrix/check.c  checks of views and arrays ==== */
 static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
 		int cols, merbit_block_order order) {
 	if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
@@ -11149,7 +10810,7 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
+/* ==== >>matrix/row_sort.c  a row sorted by columns ==== */
 static void mbi_row_insertion(int32_t *columns, void *values, size_t size, int64_t length) {
 	char value[sizeof(mbi_c128)];
 	int64_t i, j;
@@ -11205,7 +10866,7 @@ static void mbi_row_sort(int32_t *columns, void *values, size_t size, int64_t le
 	} else { mbi_row_radix(columns, values, size, length, cols, scratch_columns, scratch_values); }
 }
 
-/* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
+/* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==== */
 static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
 	return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
 }
@@ -11466,7 +11127,7 @@ static merbit_status mbi_build_merge(mbi_build *build) {
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/expand.c  blocks to CSR ==================================================== */
+/* ==== >>matrix/expand.c  blocks to CSR ==== */
 typedef struct mbi_expand {
 	const merbit_view *bsr;
 	merbit_view frame;
@@ -11586,7 +11247,7 @@ static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_vie
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/convert.c  any host view to an owned CSR =================================== */
+/* ==== >>matrix/convert.c  any host view to an owned CSR ==== */
 static void mbi_build_describe(mbi_build *build, merbit_context *context,
 		const merbit_view *from, int flags) {
 	const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
@@ -11707,7 +11368,7 @@ static void mbi_matrix_retain(merbit_matrix *matrix) {
 	}
 }
 
-/* ==== >>matrix/graph.c  the graph of a square matrix ====================================== */
+/* ==== >>matrix/graph.c  the graph of a square matrix ==== */
 static const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
 	const merbit_view *csr = &graph->csr;
 	int64_t start;
@@ -11896,7 +11557,7 @@ static void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
 	mbi_release(context, graph->columns);
 }
 
-/* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee =============== */
+/* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee ==== */
 static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
 	int64_t i, j;
 	for (i = 1; i < count; i++) {
@@ -12080,7 +11741,7 @@ static merbit_status mbi_order_create(merbit_context *context, const merbit_view
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/permute.c  a square matrix in another order ================================ */
+/* ==== >>matrix/permute.c  a square matrix in another order ==== */
 #define MBI_BY_SIZE(size, loop) \
 	switch (size) { \
 	case sizeof(uint16_t): \
@@ -12303,7 +11964,7 @@ static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_vi
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/transpose_map.c  transpose with a map of values ============================ */
+/* ==== >>matrix/transpose_map.c  transpose with a map of values ==== */
 typedef struct mbi_transpose_map {
 	const merbit_view *from;
 	merbit_view *to;
@@ -12396,7 +12057,7 @@ static merbit_status mbi_matrix_transpose_map(merbit_context *context, const mer
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/symmetric_expansion.c  one triangle to both, with a map of values ========== */
+/* ==== >>matrix/symmetric_expansion.c  one triangle to both, with a map of values ==== */
 typedef struct mbi_expansion {
 	merbit_context *context;
 	const merbit_view *half;
@@ -12756,7 +12417,7 @@ static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
 	} else { mbi_view_from_host(context, view, host); }
 }
 
-/* ==== >>matrix/blocks.c  CSR to blocks ==================================================== */
+/* ==== >>matrix/blocks.c  CSR to blocks ==== */
 static void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
 	mbi_release(context, bsr->memory);
 	memset(bsr, 0, sizeof *bsr);
@@ -13027,7 +12688,7 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 	return MERBIT_OK;
 }
 
-/* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
+/* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ==== */
 #define MBI_SHAPE_SQUARE 8
 #define MBI_SHAPE_ALONE 1024
 #define MBI_SHAPE_WINDOWS 64
@@ -13236,7 +12897,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context, const 
 	return status;
 }
 
-/* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
+/* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ==== */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
 		const void *col_ind, const void *values) {
 	merbit_view view;
@@ -13342,8 +13003,8 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 	mbi_context_unref(context);
 }
 
-/* ==== >>market/decimal.c  decimal text to the nearest float =============================== */
-/* ==== >>market/market.h =================================================================== */
+/* ==== >>market/decimal.c  decimal text to the nearest float ==== */
+/* ==== >>market/market.h ==== */
 #ifndef MBI_MARKET_H
 #define MBI_MARKET_H
 
@@ -13487,9 +13148,7 @@ typedef struct mbi_binary {
 static const mbi_binary mbi_binary_f64 = {52, 1023, 0x7FF, -4, 23};
 static const mbi_binary mbi_binary_f32 = {23, 127, 0xFF, -17, 10};
 
-static int mbi_is_digit(char c) {
-	return (unsigned char)(c - '0') < 10;
-}
+static int mbi_is_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
 static uint64_t mbi_load8(const char *text) {
 	uint64_t bytes;
@@ -13699,8 +13358,8 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 	return bits < UINT32_C(0x7F800000);
 }
 
-/* ==== >>spmv/shared/expression_text.c  user expressions: tokens, text for kernels ========= */
-/* ==== >>spmv/shared/shared.h ============================================================== */
+/* ==== >>spmv/shared/expression_text.c  user expressions: tokens, text for kernels ==== */
+/* ==== >>spmv/shared/shared.h ==== */
 #ifndef MBI_SHARED_H
 #define MBI_SHARED_H
 typedef struct mbk_csr_blocks_arguments {
@@ -13820,9 +13479,7 @@ typedef struct mbi_csr_types {
 	int base;
 } mbi_csr_types;
 
-typedef struct mbi_csr_programs {
-	mbi_program of[MBI_CSR_FILES];
-} mbi_csr_programs;
+typedef struct mbi_csr_programs { mbi_program of[MBI_CSR_FILES]; } mbi_csr_programs;
 
 typedef struct mbi_nonempty_rows {
 	uint64_t count;
@@ -14057,7 +13714,7 @@ static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wan
 	return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head, ")");
 }
 
-/* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ============== */
+/* ==== >>spmv/shared/expression.c  user expressions: checks, text for kernels ==== */
 static merbit_status mbi_expression_choice(mbi_expression *e);
 
 static merbit_status mbi_expression_enter(mbi_expression *e) {
@@ -14287,7 +13944,7 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
 	return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
-/* ==== >>market/input.c  Matrix Market: lines from a path, memory or a callback ============ */
+/* ==== >>market/input.c  Matrix Market: lines from a path, memory or a callback ==== */
 #define MBI_MM_PROGRESS 16777216
 
 static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
@@ -14523,7 +14180,7 @@ static merbit_status mbi_mm_start(mbi_mm_input *in) {
 	return mbi_mm_refill(in);
 }
 
-/* ==== >>market/header.c  Matrix Market: banner and size line ============================== */
+/* ==== >>market/header.c  Matrix Market: banner and size line ==== */
 static const merbit_symmetry mbi_mm_symmetries[] = {
 		MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
 		MERBIT_SYMMETRY_HERMITIAN};
@@ -14711,7 +14368,7 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
 	return mbi_mm_check_entries(in, header);
 }
 
-/* ==== >>market/entry.c  Matrix Market: one line =========================================== */
+/* ==== >>market/entry.c  Matrix Market: one line ==== */
 static const char *mbi_mm_special(const char *p, double *value) {
 	const int negative = *p == '-';
 	const char *end;
@@ -14725,9 +14382,7 @@ static const char *mbi_mm_special(const char *p, double *value) {
 	return end != NULL ? end : mbi_mm_match(p, "infinity");
 }
 
-static int mbi_mm_single(merbit_type type) {
-	return type == MERBIT_F32 || type == MERBIT_C64;
-}
+static int mbi_mm_single(merbit_type type) { return type == MERBIT_F32 || type == MERBIT_C64; }
 
 static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
 	float single;
@@ -14889,7 +14544,7 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 			"%s follows the entry, which ends its line", mbi_mm_quote_line(p, quoted));
 }
 
-/* ==== >>market/read.c  Matrix Market: reader ============================================== */
+/* ==== >>market/read.c  Matrix Market: reader ==== */
 static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
 		int64_t capacity, size_t size, const char *what) {
 	void *grown;
@@ -15148,7 +14803,7 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 	return mbi_mm_read(&reader, matrix);
 }
 
-/* ==== >>market/write.c  Matrix Market: writer ============================================= */
+/* ==== >>market/write.c  Matrix Market: writer ==== */
 #define MBI_MM_OUTPUT 65536
 #define MBI_MM_LINE 128
 
@@ -15370,20 +15025,18 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 	return status;
 }
 
-/* ==== >>spmv/plan/common.c  what methods and stages ask of a plan ========================= */
-/* ==== >>spmv/plan/plan.h ================================================================== */
+/* ==== >>spmv/plan/common.c  what methods and stages ask of a plan ==== */
+/* ==== >>spmv/plan/plan.h ==== */
 #ifndef MBI_PLAN_H
 #define MBI_PLAN_H
-/* ==== >>spmv/cpu/cpu.h ==================================================================== */
+/* ==== >>spmv/cpu/cpu.h ==== */
 #ifndef MBI_CPU_H
 #define MBI_CPU_H
 
 #define MBI_SORTED_AHEAD 64
 #define MBI_SORTED_PADDING MBI_SORTED_AHEAD
 
-typedef struct mbi_sorted_run {
-	int64_t length, count;
-} mbi_sorted_run;
+typedef struct mbi_sorted_run { int64_t length, count; } mbi_sorted_run;
 
 typedef struct mbi_sorted_window {
 	int64_t row, entry;
@@ -15413,13 +15066,9 @@ typedef enum mbi_placed {
 	MBI_PLACED_NOTHING, MBI_PLACED_ONE_NODE, MBI_PLACED_MOVED, MBI_PLACED_COPIED, MBI_PLACED_TOUCHED
 } mbi_placed;
 
-typedef struct mbi_blocks {
-	int64_t *chunk_index, *chunk_row;
-} mbi_blocks;
+typedef struct mbi_blocks { int64_t *chunk_index, *chunk_row; } mbi_blocks;
 
-typedef struct mbi_merge_point {
-	int64_t row, entry;
-} mbi_merge_point;
+typedef struct mbi_merge_point { int64_t row, entry; } mbi_merge_point;
 
 typedef struct mbi_path_loops {
 	size_t size;
@@ -15482,7 +15131,7 @@ typedef struct mbi_block_call_##SUFFIX_ { \
 MBI_EACH_3(f64, double) MBI_EACH_3(f32, float)
 
 #endif
-/* ==== >>spmv/stages/stages.h ============================================================== */
+/* ==== >>spmv/stages/stages.h ==== */
 #ifndef MBI_STAGES_H
 #define MBI_STAGES_H
 typedef struct mbk_extract_count_arguments {
@@ -15831,9 +15480,7 @@ struct merbit_workspace {
 
 #endif
 
-static int mbi_knob(const merbit_plan *plan, int knob) {
-	return (int)plan->tuning[knob];
-}
+static int mbi_knob(const merbit_plan *plan, int knob) { return (int)plan->tuning[knob]; }
 
 static mbi_arena *mbi_plan_arena(merbit_plan *plan) {
 	return plan->making.arena != NULL ? plan->making.arena : &plan->arena;
@@ -15913,9 +15560,7 @@ static const char *mbi_value_name(const merbit_plan *plan) {
 			: names[plan->device.form];
 }
 
-static int mbi_plan_has_blocks(const merbit_plan *plan) {
-	return plan->bsr.view.block_rows > 0;
-}
+static int mbi_plan_has_blocks(const merbit_plan *plan) { return plan->bsr.view.block_rows > 0; }
 
 static int mbi_plan_reorders(const merbit_plan *plan) {
 	return plan->desc.reordering != MERBIT_REORDERING_NONE;
@@ -15941,7 +15586,7 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 	return mbi_view_check_arrays(plan->context, &given);
 }
 
-/* ==== >>spmv/plan/types.c  types of a plan ================================================ */
+/* ==== >>spmv/plan/types.c  types of a plan ==== */
 static merbit_type mbi_type_accumulator(merbit_type type) {
 	return mbi_type_short(type) ? MERBIT_F32 : type;
 }
@@ -16424,9 +16069,7 @@ static merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, m
 #define MBI_EPILOGUE_SCALARS 8
 #define MBI_EPILOGUE_RESIDENT 4
 
-static int mbi_plan_has_epilogue(const merbit_plan *plan) {
-	return plan->epilogue != NULL;
-}
+static int mbi_plan_has_epilogue(const merbit_plan *plan) { return plan->epilogue != NULL; }
 
 static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
 	const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_accumulator(plan));
@@ -16561,7 +16204,7 @@ static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ================================ */
+/* ==== >>spmv/cpu/reference.c  CPU: the sequential row loop ==== */
 #define MBI_EACH_4(SUFFIX_, C_) \
 static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
 	int64_t row; \
@@ -16596,7 +16239,7 @@ static void mbi_reference_multiply(const merbit_view *csr, const void *values,
 	}
 }
 
-/* ==== >>spmv/cpu/row_sums.c  CPU: sums of long rows ======================================= */
+/* ==== >>spmv/cpu/row_sums.c  CPU: sums of long rows ==== */
 #ifdef __GNUC__
 typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
 #endif
@@ -16692,7 +16335,7 @@ static float mbi_row_sum_equal_f32(const int32_t *col, float one, const float *x
 	return sum;
 }
 
-/* ==== >>spmv/cpu/path.c  CPU: equal parts of a matrix for the threads ===================== */
+/* ==== >>spmv/cpu/path.c  CPU: equal parts of a matrix for the threads ==== */
 static mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
 	mbi_merge_point point;
 	int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
@@ -16800,7 +16443,7 @@ static void mbi_path_run(merbit_context *context, mbi_path *path, int vanishes) 
 	mbi_path_fix_up(path);
 }
 
-/* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ============================== */
+/* ==== >>spmv/cpu/merge.c  CPU: merge-path split over threads ==== */
 #define MBI_EACH_5(SUFFIX_, C_) \
 static C_ mbi_merge_value_##SUFFIX_(const mbi_merge_call_##SUFFIX_ *call, \
 		int64_t begin, int64_t end) { \
@@ -17017,14 +16660,10 @@ static void mbi_reference_product(const merbit_plan *plan, void *scratch, const 
 static const mbi_cpu_method mbi_reference_method = {
 		NULL, NULL, mbi_merge_workspace_bytes, mbi_reference_product, NULL, NULL, NULL, NULL, };
 
-/* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ================ */
+/* ==== >>spmv/cpu/mixed.c  CPU: products of complex, short and mixed values ==== */
 #define MBI_EACH_6(SUFFIX_, C_) \
-static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { \
-	return a + b; \
-} \
-static C_ mbi_sum_multiply_##SUFFIX_(C_ a, C_ b) { \
-	return a * b; \
-} \
+static C_ mbi_sum_add_##SUFFIX_(C_ a, C_ b) { return a + b; } \
+static C_ mbi_sum_multiply_##SUFFIX_(C_ a, C_ b) { return a * b; } \
 static const C_ mbi_sum_zero_##SUFFIX_ = 0;
 MBI_EACH_6(f64, double) MBI_EACH_6(f32, float)
 static float mbi_sum_take_f16(uint16_t value, int conjugates) {
@@ -17152,14 +16791,10 @@ static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const voi
 static const mbi_cpu_method mbi_mixed_method = {
 		NULL, NULL, mbi_mixed_scratch_bytes, mbi_mixed_multiply, NULL, NULL, NULL, NULL, };
 
-/* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ================================ */
+/* ==== >>spmv/cpu/semirings.c  CPU: products over semirings ==== */
 #define MBI_EACH_9(SUFFIX_, C_) \
-static C_ mbi_min_##SUFFIX_(C_ a, C_ b) { \
-	return a < b || a != a ? a : b; \
-} \
-static C_ mbi_max_##SUFFIX_(C_ a, C_ b) { \
-	return a > b || a != a ? a : b; \
-} \
+static C_ mbi_min_##SUFFIX_(C_ a, C_ b) { return a < b || a != a ? a : b; } \
+static C_ mbi_max_##SUFFIX_(C_ a, C_ b) { return a > b || a != a ? a : b; } \
 static C_ mbi_min_plus_add_##SUFFIX_(const mbi_semiring_call_##SUFFIX_ *call, C_ a, C_ b) { \
 	(void)call; \
 	return mbi_min_##SUFFIX_(a, b); \
@@ -17430,7 +17065,7 @@ static void mbi_semiring_product(const merbit_plan *plan, void *scratch, const v
 static const mbi_cpu_method mbi_semiring_method = {
 		NULL, NULL, mbi_semiring_scratch_bytes, mbi_semiring_product, NULL, NULL, NULL, NULL, };
 
-/* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ====================== */
+/* ==== >>spmv/cpu/sorted.c  CPU: rows sorted by length within windows ==== */
 #define MBI_SORTED_LONG 64
 
 typedef struct mbi_sorted_build {
@@ -17695,7 +17330,7 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product =============== */
+/* ==== >>spmv/cpu/sorted_rows.c  CPU: sums of sorted rows, and their product ==== */
 #define MBI_SORTED_SHORT 8
 #define MBI_SORTED_BATCH 16
 
@@ -18016,7 +17651,7 @@ static const mbi_cpu_method mbi_sorted_method = {
 		mbi_sorted_create, mbi_sorted_destroy, mbi_merge_workspace_bytes, mbi_sorted_multiply,
 		mbi_sorted_stream_bytes, NULL, mbi_sorted_update, mbi_sorted_cost, };
 
-/* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes =========================== */
+/* ==== >>spmv/cpu/numa.c  CPU: parts of a matrix on memory nodes ==== */
 #define MBI_NUMA_FEW (64 * 4096)
 
 typedef struct mbi_numa_copy {
@@ -18136,7 +17771,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 	}
 }
 
-/* ==== >>spmv/cpu/block_kernels.c  CPU: sums of small blocks, a loop for each shape ======== */
+/* ==== >>spmv/cpu/block_kernels.c  CPU: sums of small blocks, a loop for each shape ==== */
 #define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
 #define MBI_BLOCK_ROWS_2(M, T, C, a, b) MBI_BLOCK_ROWS_1(M, T, C, a, b) M(1, T, C, a, b)
 #define MBI_BLOCK_ROWS_3(M, T, C, a, b) MBI_BLOCK_ROWS_2(M, T, C, a, b) M(2, T, C, a, b)
@@ -18255,7 +17890,7 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
 	}
 MBI_BLOCK_KERNELS(double, f64) MBI_BLOCK_KERNELS(float, f32)
 
-/* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks =================== */
+/* ==== >>spmv/cpu/block_sums.c  CPU: sums of any blocks, edges and masks ==== */
 #define MBI_EACH_11(SUFFIX_, C_) \
 static void mbi_block_rows_##SUFFIX_(int rows, int cols, const C_ *v, const C_ *x, C_ *sums) { \
 	int r, c; \
@@ -18370,7 +18005,7 @@ static void mbi_block_piece_##SUFFIX_(const mbi_block_call_##SUFFIX_ *call, \
 }
 MBI_EACH_11(f64, double) MBI_EACH_11(f32, float)
 
-/* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ============================= */
+/* ==== >>spmv/cpu/blocks.c  CPU: blocks in tasks of equal size ==== */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
 	const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
 	const int64_t useful = values / 8192;
@@ -18452,7 +18087,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
 }
 MBI_EACH_12(f64, double) MBI_EACH_12(f32, float)
 
-/* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ===================== */
+/* ==== >>spmv/cpu/block_plan.c  CPU: plans of blocks and their product ==== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
 	return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
 			(plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
@@ -18564,10 +18199,8 @@ static const mbi_cpu_method mbi_blocks_method = {
 		mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
 		mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost, };
 
-/* ==== >>spmv/cpu/many.c  CPU: several vectors at once ===================================== */
-typedef struct mbi_many_steps {
-	int64_t step, apart;
-} mbi_many_steps;
+/* ==== >>spmv/cpu/many.c  CPU: several vectors at once ==== */
+typedef struct mbi_many_steps { int64_t step, apart; } mbi_many_steps;
 
 static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leading) {
 	mbi_many_steps steps;
@@ -18787,7 +18420,7 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 static const mbi_cpu_method mbi_many_cpu_method = {
 		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, };
 
-/* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ======= */
+/* ==== >>spmv/stages/format.c  a view as the CSR or the blocks that the method reads ==== */
 static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
 	const void *copy = NULL;
 	merbit_status status;
@@ -18916,7 +18549,7 @@ static merbit_status mbi_format_map_values(merbit_plan *plan, mbi_new_values *fr
 	return status;
 }
 
-/* ==== >>spmv/shared/csr_programs.c  the programs that inspect a CSR on the GPU ============ */
+/* ==== >>spmv/shared/csr_programs.c  the programs that inspect a CSR on the GPU ==== */
 static const char *const mbi_csr_files[MBI_CSR_FILES] = {
 		"spmv/stages/value_sample.cu", "spmv/shared/csr_sample.cu",  "spmv/shared/nonempty_rows.cu",
 		"spmv/shared/csr_blocks.cu",   "spmv/shared/csr_check.cu",   "spmv/shared/csr_columns.cu",
@@ -18980,7 +18613,7 @@ static merbit_status mbi_plan_csr_kernel(merbit_plan *plan, mbi_csr_file file,
 			&plan->times, kernel);
 }
 
-/* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ========================== */
+/* ==== >>spmv/shared/device_csr.c  a plan's CSR arrays on the GPU ==== */
 static int64_t mbi_arrays_blocks(int64_t count) {
 	const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
 	return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
@@ -19153,7 +18786,7 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	}
 }
 
-/* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ============ */
+/* ==== >>spmv/shared/nonempty_rows.c  which rows of a device CSR hold something ==== */
 #define MBI_NONEMPTY_SAMPLES 128
 #define MBI_NONEMPTY_THREADS 1024
 #define MBI_NONEMPTY_BLOCK_SAMPLES 4096
@@ -19405,9 +19038,7 @@ static merbit_status mbi_nonempty_hash(merbit_plan *plan, uint64_t *hash) {
 	return mbi_device_download(context, hash, sum, sizeof *hash);
 }
 
-static int mbi_nonempty_fit(const merbit_plan *plan) {
-	return plan->device.rows < UINT32_MAX;
-}
+static int mbi_nonempty_fit(const merbit_plan *plan) { return plan->device.rows < UINT32_MAX; }
 
 static merbit_status mbi_nonempty_need(merbit_plan *plan) {
 	return plan->nonempty.row_start != 0 ? MERBIT_OK : mbi_nonempty_create(plan);
@@ -19454,7 +19085,7 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/choose/critical_path.c  CUDA: what the longest row takes who walks it alone, and what products move ==== */
-/* ==== >>spmv/choose/choose.h ============================================================== */
+/* ==== >>spmv/choose/choose.h ==== */
 #ifndef MBI_CHOOSE_H
 #define MBI_CHOOSE_H
 
@@ -19568,7 +19199,7 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	return t;
 }
 
-/* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ============ */
+/* ==== >>spmv/stages/value_forms.c  CUDA: values stored shorter, without a loss ==== */
 #define MBI_VALUES_BLOCKS 1024
 #define MBI_VALUES_SAMPLES 128
 #define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
@@ -19882,8 +19513,8 @@ static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
 	return status;
 }
 
-/* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ================ */
-/* ==== >>spmv/gpu/merbit/merbit.h ========================================================== */
+/* ==== >>spmv/gpu/merbit/merbit.c  CUDA: merge-path tiles with packed lanes ==== */
+/* ==== >>spmv/gpu/merbit/merbit.h ==== */
 #ifndef MBI_GPU_MERBIT_H
 #define MBI_GPU_MERBIT_H
 typedef struct mbk_merbit_product_dual_arguments {
@@ -19932,9 +19563,7 @@ typedef struct mbi_merbit {
 
 #endif
 
-static mbi_merbit *mbi_merbit_of(const merbit_plan *plan) {
-	return (mbi_merbit *)plan->state;
-}
+static mbi_merbit *mbi_merbit_of(const merbit_plan *plan) { return (mbi_merbit *)plan->state; }
 
 #define MBI_MERBIT_FEW_BLOCKS 8
 
@@ -20162,8 +19791,8 @@ static const mbi_cuda_method mbi_merbit_method = {
 		sizeof(mbi_merbit), mbi_merbit_create, mbi_merbit_destroy, mbi_merbit_carry_bytes,
 		mbi_merbit_multiply, mbi_merbit_info, mbi_merbit_describe, NULL, 0, NULL, 0, NULL, NULL, };
 
-/* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ===== */
-/* ==== >>spmv/gpu/scan/scan.h ============================================================== */
+/* ==== >>spmv/gpu/scan/sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ==== */
+/* ==== >>spmv/gpu/scan/scan.h ==== */
 #ifndef MBI_GPU_SCAN_H
 #define MBI_GPU_SCAN_H
 typedef struct mbk_scan_build_arguments {
@@ -20226,9 +19855,7 @@ static mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan) {
 	return (mbi_scan_schedule *)plan->state;
 }
 
-static int mbi_scan_widest(merbit_type type) {
-	return (int)(16 / mbi_type_size(type));
-}
+static int mbi_scan_widest(merbit_type type) { return (int)(16 / mbi_type_size(type)); }
 
 static int mbi_scan_aligned(const merbit_plan *plan) {
 	return (plan->device.col_ind | plan->device.values) % 16 == 0;
@@ -20389,7 +20016,7 @@ static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
 			(adds ? threads * size : 0);
 }
 
-/* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ========= */
+/* ==== >>spmv/gpu/scan/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ==== */
 static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
 	mbi_plan_preamble(plan, preamble);
@@ -20633,8 +20260,8 @@ static const mbi_cuda_method mbi_scan_method = {
 		(MBI_FORMS_ALL & ~MBI_FORMS_SLOW) | MBI_FORMS_UNPAID(MBI_FORMS_SLOW), mbi_scan_cost, 0, NULL,
 		"steps whole", };
 
-/* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ======== */
-/* ==== >>spmv/gpu/merge/merge.h ============================================================ */
+/* ==== >>spmv/gpu/merge/merge.c  CUDA: the merge path, with nothing made beforehand ==== */
+/* ==== >>spmv/gpu/merge/merge.h ==== */
 #ifndef MBI_GPU_MERGE_H
 #define MBI_GPU_MERGE_H
 typedef struct mbk_merge_cut_arguments {
@@ -20861,8 +20488,8 @@ static const mbi_cuda_method mbi_merge_path_method = {
 		mbi_merge_path_multiply, mbi_merge_info, mbi_merge_describe, NULL, 0, mbi_merge_path_cost, 0,
 		NULL, "steps rounds", };
 
-/* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ========================================= */
-/* ==== >>spmv/gpu/rows/rows.h ============================================================== */
+/* ==== >>spmv/gpu/rows/rows.c  CUDA: lanes per row ==== */
+/* ==== >>spmv/gpu/rows/rows.h ==== */
 #ifndef MBI_GPU_ROWS_H
 #define MBI_GPU_ROWS_H
 typedef struct mbk_rows_product_arguments {
@@ -20883,9 +20510,7 @@ enum { MBI_KNOB_ROWS_UNROLL, MBI_KNOB_ROWS_LANES };
 
 #endif
 
-static mbi_rows *mbi_rows_of(const merbit_plan *plan) {
-	return (mbi_rows *)plan->state;
-}
+static mbi_rows *mbi_rows_of(const merbit_plan *plan) { return (mbi_rows *)plan->state; }
 
 static uint64_t mbi_rows_mean(const merbit_plan *plan) {
 	const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
@@ -21031,8 +20656,8 @@ static const mbi_cuda_method mbi_rows_method = {
 		mbi_rows_info, mbi_rows_describe, NULL, MBI_FORMS_ALL, mbi_rows_cost, 0, NULL, "unroll lanes",
 };
 
-/* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ============ */
-/* ==== >>spmv/gpu/sliced/sliced.h ========================================================== */
+/* ==== >>spmv/gpu/sliced/sliced.c  CUDA: slices of rows stored column by column ==== */
+/* ==== >>spmv/gpu/sliced/sliced.h ==== */
 #ifndef MBI_GPU_SLICED_H
 #define MBI_GPU_SLICED_H
 typedef struct mbk_sliced_order_arguments {
@@ -21081,9 +20706,7 @@ enum { MBI_KNOB_SLICED_UNROLL, MBI_KNOB_SLICED_UNSORTED };
 
 #endif
 
-static mbi_sliced *mbi_sliced_of(const merbit_plan *plan) {
-	return (mbi_sliced *)plan->state;
-}
+static mbi_sliced *mbi_sliced_of(const merbit_plan *plan) { return (mbi_sliced *)plan->state; }
 
 static int mbi_sliced_unroll(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
@@ -21330,7 +20953,7 @@ static const mbi_cuda_method mbi_sliced_method = {
 		mbi_sliced_cost, MBI_MAKING_FORM, mbi_sliced_trusted, "unroll unsorted", };
 
 /* ==== >>spmv/gpu/binned/sizes.c  how the binned product cuts a matrix, and its program ==== */
-/* ==== >>spmv/gpu/binned/binned.h ========================================================== */
+/* ==== >>spmv/gpu/binned/binned.h ==== */
 #ifndef MBI_GPU_BINNED_H
 #define MBI_GPU_BINNED_H
 typedef struct mbk_binned_multiply_arguments {
@@ -21398,9 +21021,7 @@ enum { MBI_KNOB_BINNED_STRIP, MBI_KNOB_BINNED_TILES };
 
 #endif
 
-static mbi_binned *mbi_binned_of(const merbit_plan *plan) {
-	return (mbi_binned *)plan->state;
-}
+static mbi_binned *mbi_binned_of(const merbit_plan *plan) { return (mbi_binned *)plan->state; }
 
 #define MBI_BINNED_WIDE_SHARED 229376u
 
@@ -21620,9 +21241,7 @@ static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
 			&arguments);
 }
 
-static merbit_status mbi_binned_refresh(merbit_plan *plan) {
-	return mbi_binned_fill(plan, 1);
-}
+static merbit_status mbi_binned_refresh(merbit_plan *plan) { return mbi_binned_fill(plan, 1); }
 
 static merbit_status mbi_binned_store(merbit_plan *plan) {
 	mbi_binned *b = mbi_binned_of(plan);
@@ -21745,8 +21364,8 @@ static const mbi_cuda_method mbi_binned_method = {
 		mbi_binned_multiply, mbi_binned_info, mbi_binned_describe, mbi_binned_refresh, MBI_FORMS_ALL,
 		mbi_binned_cost, MBI_MAKING_FORM, NULL, "strip tiles", };
 
-/* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ======= */
-/* ==== >>spmv/gpu/bsr/bsr.h ================================================================ */
+/* ==== >>spmv/gpu/bsr/sizes.c  CUDA: how blocks are cut into slots, groups and tiles ==== */
+/* ==== >>spmv/gpu/bsr/bsr.h ==== */
 #ifndef MBI_GPU_BSR_H
 #define MBI_GPU_BSR_H
 typedef struct mbk_bsr_product_arguments {
@@ -21824,9 +21443,7 @@ static mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
 #define MBI_BSR_GROUP_BYTES 64
 #endif
 
-static int mbi_ceiling(int a, int b) {
-	return (a + b - 1) / b;
-}
+static int mbi_ceiling(int a, int b) { return (a + b - 1) / b; }
 
 static int mbi_bsr_least(int lane_cols, int pack) {
 	int together = 1;
@@ -21946,7 +21563,7 @@ static uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
 			(t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
 }
 
-/* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ====================== */
+/* ==== >>spmv/gpu/bsr/bsr.c  CUDA: tiles of blocks, sums in registers ==== */
 static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	const mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
 	mbi_plan_preamble(plan, preamble);
@@ -22194,7 +21811,7 @@ static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
 }
 
 /* ==== >>spmv/gpu/cb/build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ==== */
-/* ==== >>spmv/gpu/cb/cb.h ================================================================== */
+/* ==== >>spmv/gpu/cb/cb.h ==== */
 #ifndef MBI_GPU_CB_H
 #define MBI_GPU_CB_H
 typedef struct mbk_cb_product_arguments {
@@ -22242,9 +21859,7 @@ typedef struct mbi_cb_format {
 	uint64_t *task_block;
 	uint32_t *task_target, *split_strip, *split_part;
 } mbi_cb_format;
-typedef struct mbi_cb_strip {
-	uint64_t blocks, bytes, sparse;
-} mbi_cb_strip;
+typedef struct mbi_cb_strip { uint64_t blocks, bytes, sparse; } mbi_cb_strip;
 typedef struct mbi_cb_options {
 	double aggregate;
 	uint64_t coo_max, csr_max;
@@ -22376,9 +21991,7 @@ static unsigned mbi_cb_row(uint64_t key) {
 	return (unsigned)(key >> MBI_CB_PLACE) & (MBI_CB_SIDE - 1);
 }
 
-static uint32_t mbi_cb_column(uint64_t key) {
-	return (uint32_t)(key >> (MBI_CB_PLACE + 4));
-}
+static uint32_t mbi_cb_column(uint64_t key) { return (uint32_t)(key >> (MBI_CB_PLACE + 4)); }
 
 static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
 	const uint32_t span = columns[count - 1] - columns[0];
@@ -22757,10 +22370,8 @@ static merbit_status mbi_cb_create_format(merbit_context *context,
 	return status;
 }
 
-/* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ====================== */
-static mbi_cb *mbi_cb_of(const merbit_plan *plan) {
-	return (mbi_cb *)plan->state;
-}
+/* ==== >>spmv/gpu/cb/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ==== */
+static mbi_cb *mbi_cb_of(const merbit_plan *plan) { return (mbi_cb *)plan->state; }
 
 #define MBI_CB_AHEAD 2048
 
@@ -23017,7 +22628,7 @@ static const mbi_cuda_method mbi_cb_method = {
 		"steps aggregate. coo_max csr_max", };
 
 /* ==== >>spmv/gpu/hubs/hubs.c  CUDA: the scan, with the fullest columns in shared memory ==== */
-/* ==== >>spmv/gpu/hubs/hubs.h ============================================================== */
+/* ==== >>spmv/gpu/hubs/hubs.h ==== */
 #ifndef MBI_GPU_HUBS_H
 #define MBI_GPU_HUBS_H
 typedef struct mbk_hubs_assign_arguments {
@@ -23055,9 +22666,7 @@ enum { MBI_KNOB_HUBS_STEPS, MBI_KNOB_HUBS_KILOBYTES };
 
 #endif
 
-static mbi_hubs *mbi_hubs_of(const merbit_plan *plan) {
-	return (mbi_hubs *)plan->state;
-}
+static mbi_hubs *mbi_hubs_of(const merbit_plan *plan) { return (mbi_hubs *)plan->state; }
 
 #define MBI_HUBS_THREADS 1024
 #define MBI_HUBS_KILOBYTES 160
@@ -23247,8 +22856,8 @@ static const mbi_cuda_method mbi_hubs_method = {
 		mbi_scan_info, mbi_hubs_describe, NULL, MBI_FORMS_ALL, mbi_hubs_cost, MBI_MAKING_COLUMNS, NULL,
 		"steps kilobytes", };
 
-/* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ======================= */
-/* ==== >>spmv/gpu/many/many.h ============================================================== */
+/* ==== >>spmv/gpu/many/sizes.c  CUDA: several vectors at once, sizes ==== */
+/* ==== >>spmv/gpu/many/many.h ==== */
 #ifndef MBI_GPU_MANY_H
 #define MBI_GPU_MANY_H
 typedef struct mbk_many_collect_arguments {
@@ -23310,9 +22919,7 @@ enum { MBI_KNOB_MANY_RUN, MBI_KNOB_MANY_UNROLL };
 
 #endif
 
-static mbi_many *mbi_many_of(const merbit_plan *plan) {
-	return (mbi_many *)plan->state;
-}
+static mbi_many *mbi_many_of(const merbit_plan *plan) { return (mbi_many *)plan->state; }
 
 static int mbi_many_copies(const merbit_plan *plan) {
 	return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
@@ -23478,7 +23085,7 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 	mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }
 
-/* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once =============================== */
+/* ==== >>spmv/gpu/many/many.c  CUDA: several vectors at once ==== */
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
 	mbi_many *m = mbi_many_of(plan);
 	const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
@@ -23710,7 +23317,7 @@ static const mbi_cuda_method mbi_many_method = {
 		sizeof(mbi_many), mbi_many_create, mbi_scan_destroy, mbi_many_scratch_bytes, NULL,
 		mbi_many_info, mbi_many_describe, NULL, MBI_FORMS_CHEAP, NULL, 0, NULL, "run unroll", };
 
-/* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ======= */
+/* ==== >>spmv/plan/dispatch.c  CUDA: products, and x times the values of its columns ==== */
 #define MBI_COLUMNS_ALIGNMENT 256
 
 static uint64_t mbi_columns_place(const merbit_plan *plan) {
@@ -23765,7 +23372,7 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
 	return plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream);
 }
 
-/* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks =================== */
+/* ==== >>spmv/stages/full_blocks.c  CUDA: a CSR of full blocks as blocks ==== */
 static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
 	return nonempty->block_rows * nonempty->block_cols >= 4;
 }
@@ -23926,7 +23533,7 @@ static void mbi_extracted_destroy(merbit_plan *plan) {
 	memset(full, 0, sizeof *full);
 }
 
-/* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ============================= */
+/* ==== >>spmv/stages/extract_blocks.c  CUDA: any CSR as blocks ==== */
 #define MBI_EXTRACT_CHUNK 1024
 
 enum {
@@ -24215,7 +23822,7 @@ static merbit_status mbi_extract_create(merbit_plan *plan) {
 	return tally.descends != 0 ? mbi_extract_on_cpu(plan) : mbi_bsr_create(plan);
 }
 
-/* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ======================== */
+/* ==== >>spmv/gpu/bsr/method.c  CUDA: BSR for blocks, and for a CSR ==== */
 static merbit_status mbi_bsr_method_create(merbit_plan *plan) {
 	return mbi_plan_has_blocks(plan) ? mbi_bsr_create(plan)
 			: plan->desc.method == MERBIT_METHOD_BSR ? mbi_extract_create(plan)
@@ -24238,7 +23845,7 @@ static const mbi_cuda_method mbi_bsr_method = {
 		mbi_bsr_multiply, mbi_bsr_info, mbi_bsr_describe, mbi_bsr_method_refresh, 0,
 		mbi_extracted_cost, MBI_MAKING_FORM, NULL, "blocks shuffle", };
 
-/* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ========= */
+/* ==== >>spmv/cpu/symmetric.c  CPU: products by one triangle of a symmetric matrix ==== */
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
 	return plan->symmetric.parts + plan->tasks + 1;
 }
@@ -24421,7 +24028,7 @@ static const mbi_cpu_method mbi_symmetric_method = {
 		mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL,
 		NULL, };
 
-/* ==== >>spmv/choose/methods.c  the methods, a row each ==================================== */
+/* ==== >>spmv/choose/methods.c  the methods, a row each ==== */
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
 
@@ -24458,9 +24065,7 @@ static const mbi_method *mbi_method_find(merbit_method number) {
 	return mbi_method_row(i);
 }
 
-static int mbi_method_known(merbit_method method) {
-	return mbi_method_find(method) != NULL;
-}
+static int mbi_method_known(merbit_method method) { return mbi_method_find(method) != NULL; }
 
 static int mbi_method_runs(merbit_method method, int cuda) {
 	const mbi_method *row = mbi_method_find(method);
@@ -24468,9 +24073,7 @@ static int mbi_method_runs(merbit_method method, int cuda) {
 			(row != NULL && (cuda ? row->cuda != NULL : row->cpu != NULL));
 }
 
-static const char *mbi_method_name(merbit_method method) {
-	return mbi_method_find(method)->name;
-}
+static const char *mbi_method_name(merbit_method method) { return mbi_method_find(method)->name; }
 
 static const char *mbi_method_identifier(merbit_method method) {
 	return mbi_method_find(method)->identifier;
@@ -24500,7 +24103,7 @@ static void mbi_method_take_cpu(merbit_plan *plan, merbit_method method) {
 			: &mbi_mixed_method;
 }
 
-/* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered =============== */
+/* ==== >>spmv/choose/measure.c  CUDA: what it takes, measured and remembered ==== */
 static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
 		int whole, double seconds) {
 	int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
@@ -24733,7 +24336,7 @@ static merbit_status mbi_measure(merbit_plan *plan, mbi_candidate *candidates, i
 	return status;
 }
 
-/* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes =========================== */
+/* ==== >>spmv/choose/choose.c  which method a plan on CUDA takes ==== */
 static int mbi_choose_pays(const merbit_plan *plan, const mbi_cuda_method *method, double now,
 		double then) {
 	const double making = plan->arena.at != 0 && method->making > MBI_MAKING_COLUMNS
@@ -25011,7 +24614,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
 	return status;
 }
 
-/* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ===================== */
+/* ==== >>spmv/stages/reorder.c  plans in another order than the matrix ==== */
 static const char *mbi_reordering_name(merbit_reordering reordering) {
 	return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
 }
@@ -25210,7 +24813,7 @@ static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *f
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ================== */
+/* ==== >>spmv/stages/symmetric.c  plans of matrices given by one triangle ==== */
 static int mbi_plan_is_symmetric(const merbit_plan *plan) {
 	return mbi_view_is_triangle(&plan->symmetric.view);
 }
@@ -25374,7 +24977,7 @@ static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values 
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ======================= */
+/* ==== >>spmv/stages/transpose_sort.c  CUDA: a CSR sorted by columns ==== */
 #define MBI_TRANSPOSE_THREADS 512
 #define MBI_TRANSPOSE_TILE 6144
 #define MBI_TRANSPOSE_RESIDENT 2
@@ -25582,7 +25185,7 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
 	return status;
 }
 
-/* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ======================= */
+/* ==== >>spmv/stages/transpose.c  plans that multiply by a transpose ==== */
 static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
 		const merbit_plan_desc *desc) {
 	if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
@@ -25710,7 +25313,7 @@ static merbit_status mbi_transpose_map_values(merbit_plan *plan, mbi_new_values 
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==================== */
+/* ==== >>spmv/choose/choose_cpu.c  which method a plan on the CPU takes ==== */
 #define MBI_CHOOSE_SORTING 12.0
 #define MBI_CHOOSE_TINY 4096
 
@@ -25858,7 +25461,7 @@ static merbit_status mbi_choose_cpu(merbit_plan *plan) {
 	return mbi_choose_by_forecast(plan);
 }
 
-/* ==== >>spmv/stages/stored_values.c  new values where products read them ================== */
+/* ==== >>spmv/stages/stored_values.c  new values where products read them ==== */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 	merbit_context *context = plan->context;
 	const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
@@ -26008,7 +25611,7 @@ static merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fr
 			: mbi_stored_on_cpu(plan, fresh);
 }
 
-/* ==== >>spmv/stages/stages.c  the stages, in their order ================================== */
+/* ==== >>spmv/stages/stages.c  the stages, in their order ==== */
 static const mbi_stage mbi_stages[MBI_STAGES] = {
 		{mbi_symmetric_make, mbi_symmetric_map_values}, {mbi_transpose_make, mbi_transpose_map_values},
 		{mbi_format_make, mbi_format_map_values}, {mbi_reorder_make, mbi_reorder_map_values},
@@ -26034,7 +25637,7 @@ static merbit_status mbi_stages_map_values(merbit_plan *plan, mbi_new_values *fr
 	return status;
 }
 
-/* ==== >>spmv/plan/workspace.c  scratch of a product in flight ============================= */
+/* ==== >>spmv/plan/workspace.c  scratch of a product in flight ==== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
 	merbit_plan *plan = workspace->plan;
 	merbit_context *context = plan->context;
@@ -26113,7 +25716,7 @@ static merbit_status mbi_plan_wait(merbit_plan *plan) {
 	return status;
 }
 
-/* ==== >>spmv/plan/tuning.c  plan_desc.tuning: names and numbers =========================== */
+/* ==== >>spmv/plan/tuning.c  plan_desc.tuning: names and numbers ==== */
 #define MBI_KNOB_LIST 96
 #define MBI_KNOB_DIGITS 32
 
@@ -26234,7 +25837,7 @@ static merbit_status mbi_tuning_take(merbit_plan *plan) {
 	return MERBIT_OK;
 }
 
-/* ==== >>spmv/plan/plan.c  plans: checks, choice, life ===================================== */
+/* ==== >>spmv/plan/plan.c  plans: checks, choice, life ==== */
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_plan_desc *desc) {
 	if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -26553,7 +26156,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 	}
 }
 
-/* ==== >>spmv/plan/update.c  new values for a plan ========================================= */
+/* ==== >>spmv/plan/update.c  new values for a plan ==== */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
 		merbit_memory memory) {
 	const merbit_view *view;
@@ -26589,7 +26192,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 	return status;
 }
 
-/* ==== >>spmv/plan/describe.c  what a plan chose, in one line ============================== */
+/* ==== >>spmv/plan/describe.c  what a plan chose, in one line ==== */
 static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
 	const int64_t size = (int64_t)mbi_type_size(plan->type);
 	const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
@@ -26726,7 +26329,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 	return length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
 }
 
-/* ==== >>spmv/plan/product.c  the product: checks and dispatch ============================= */
+/* ==== >>spmv/plan/product.c  the product: checks and dispatch ==== */
 static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
 	const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
 	return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
@@ -26852,7 +26455,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 	return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream);
 }
 
-/* ==== >>spmv/plan/epilogue_product.c  products with an epilogue =========================== */
+/* ==== >>spmv/plan/epilogue_product.c  products with an epilogue ==== */
 typedef struct mbi_epilogue_task {
 	const mbi_epilogue *epilogue;
 	void *y;
@@ -27046,10 +26649,8 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 	return mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
 }
 
-/* ==== >>spmv/plan/many_product.c  products of several vectors ============================= */
-typedef struct mbi_many_layout {
-	int64_t length, times, leading;
-} mbi_many_layout;
+/* ==== >>spmv/plan/many_product.c  products of several vectors ==== */
+typedef struct mbi_many_layout { int64_t length, times, leading; } mbi_many_layout;
 
 static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count,
 		int64_t leading) {
@@ -27216,7 +26817,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 	return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
 }
 
-/* ==== >>spmv/plan/vectors.c  vectors into the order of a plan and back ==================== */
+/* ==== >>spmv/plan/vectors.c  vectors into the order of a plan and back ==== */
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
 		const void *to, int64_t count) {
 	merbit_context *context = plan->context;
@@ -27312,8 +26913,8 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/core/wide.c  solvers: steps with many sums on the CPU ======================= */
-/* ==== >>solve/core/solver.h =============================================================== */
+/* ==== >>solve/core/wide.c  solvers: steps with many sums on the CPU ==== */
+/* ==== >>solve/core/solver.h ==== */
 #ifndef MBI_SOLVER_H
 #define MBI_SOLVER_H
 
@@ -27797,7 +27398,7 @@ struct merbit_solver {
 #define MBI_SOLVE_ROUND_LEAST 50
 
 #endif
-/* ==== >>solve/core/cpu_steps.h ============================================================ */
+/* ==== >>solve/core/cpu_steps.h ==== */
 #ifndef MBI_CPU_STEPS_H
 #define MBI_CPU_STEPS_H
 
@@ -27927,7 +27528,7 @@ static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
 	code->after(memory, v, sums);
 }
 
-/* ==== >>solve/core/steps.c  solvers: steps on the CPU ===================================== */
+/* ==== >>solve/core/steps.c  solvers: steps on the CPU ==== */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 MBS_NOTHING_BEFORE(solve_residual) MBS_AFTER(solve_residual) {
@@ -27976,9 +27577,7 @@ MBI_SOLVE_CORE_CHECK_STEPS
 #undef MBS_VECTOR
 #undef MBS_NAME
 
-static int64_t mbi_step_chunks(int64_t n) {
-	return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
-}
+static int64_t mbi_step_chunks(int64_t n) { return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK; }
 
 static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
 		double *sums) {
@@ -28026,7 +27625,7 @@ static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
 	}
 }
 
-/* ==== >>solve/core/space.c  solvers: memory on either side ================================ */
+/* ==== >>solve/core/space.c  solvers: memory on either side ==== */
 static int mbi_solve_on_gpu(const merbit_solver *solver) {
 	return solver->side == MERBIT_SIDE_CUDA;
 }
@@ -28197,7 +27796,7 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 	solver->partials = NULL;
 }
 
-/* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ============= */
+/* ==== >>solve/core/scale.c  solvers: matrices and right-hand sides far from 1 ==== */
 #define MBI_SCALE_RANGE 200
 #define MBI_SCALE_RANGE_F32 50
 #define MBI_SCALE_FULL_PRECISION 1e6
@@ -28310,7 +27909,7 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ============= */
+/* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal of a matrix ==== */
 typedef struct mbi_setup {
 	const merbit_view *csr;
 	double *blocks;
@@ -28491,7 +28090,7 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ===== */
+/* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ==== */
 static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	const mbi_step *step = &solver->method->steps[index];
 	int64_t n = solver->n;
@@ -28630,7 +28229,7 @@ static int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
 	return solver->v.pre == MBI_PRE_SEPARATE;
 }
 
-/* ==== >>solve/cg/cg.c  solvers: CG ======================================================== */
+/* ==== >>solve/cg/cg.c  solvers: CG ==== */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 MBS_NOTHING_BEFORE(cg_start) MBS_AFTER(cg_start) {
@@ -28786,7 +28385,7 @@ static const mbi_solve_method mbi_cg_method = {
 		"CG", "solve/cg/cg.cu", mbi_cg_steps, (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]), 1,
 		0, mbi_cg_layout, mbi_cg_start, mbi_cg_iterate, {"mbk_cg_fused", NULL}};
 
-/* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ====================================== */
+/* ==== >>solve/bicgstab/bicgstab.c  solvers: BiCGSTAB ==== */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 #define MBI_BICG_R 4
@@ -28946,7 +28545,7 @@ static const mbi_solve_method mbi_bicgstab_method = {
 		(int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]), 2, 10, mbi_bicgstab_layout,
 		mbi_bicgstab_start, mbi_bicgstab_iterate, {"mbk_bicgstab_fused_s", "mbk_bicgstab_fused"}};
 
-/* ==== >>solve/gmres/gmres.c  solvers: GMRES =============================================== */
+/* ==== >>solve/gmres/gmres.c  solvers: GMRES ==== */
 #define MBI_GMRES_RESTART 30
 #define MBI_GMRES_RESTART_MOST 512
 #define MBI_BASIS_ALIGNED 32
@@ -28965,18 +28564,14 @@ MBS_AFTER(arnoldi_start) {
 	mbi_arnoldi_begin(s, sqrt(c->ww));
 	mbi_solve_restart(m);
 }
-MBS_WIDE_COUNT(arnoldi_project) {
-	return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
-}
+MBS_WIDE_COUNT(arnoldi_project) { return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1; }
 MBS_WIDE_AFTER(arnoldi_project) {
 	const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
 	int k;
 	for (k = 0; k < size; k++) { mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k]; }
 	m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
 }
-MBS_WIDE_COUNT(arnoldi_reproject) {
-	return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
-}
+MBS_WIDE_COUNT(arnoldi_reproject) { return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1; }
 MBS_WIDE_AFTER(arnoldi_reproject) {
 	if (v->lanczos) { mbi_lanczos_count(m, v, sums); } else { mbi_gmres_count(m, v, sums); }
 }
@@ -29132,7 +28727,7 @@ static const mbi_solve_method mbi_gmres_method = {
 		(int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]), 0, 0, mbi_gmres_layout,
 		mbi_gmres_start, mbi_gmres_iterate, {NULL, NULL}};
 
-/* ==== >>solve/core/methods.c  solvers: the methods ======================================== */
+/* ==== >>solve/core/methods.c  solvers: the methods ==== */
 static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
 	switch (method) {
 	case MERBIT_SOLVER_CG:
@@ -29146,7 +28741,7 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
 	}
 }
 
-/* ==== >>solve/core/recorded.c  solvers: recorded iterations =============================== */
+/* ==== >>solve/core/recorded.c  solvers: recorded iterations ==== */
 #define MBI_CUDA_DRIVER_LOOPS 12040
 #define MBI_CAPTURE_RELAXED 2
 #define MBI_GRAPH_NODE_CONDITIONAL 13
@@ -29405,7 +29000,7 @@ static merbit_status mbi_recorded_run(merbit_solver *solver, int span) {
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ====== */
+/* ==== >>solve/core/convergence.c  solvers: batches, convergence checks, how they end ==== */
 #define MBI_SOLVE_LAUNCHES 2
 #define MBI_SOLVE_TIGHTENINGS 6
 
@@ -29639,7 +29234,7 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
 	}
 }
 
-/* ==== >>solve/core/refine.c  solvers: corrections in f32 ================================== */
+/* ==== >>solve/core/refine.c  solvers: corrections in f32 ==== */
 #define MBI_REFINE_TOLERANCE 1e-4
 
 #define MBS_VECTOR double
@@ -30125,7 +29720,7 @@ static void mbi_setup_release_values(merbit_solver *solver, const merbit_view *v
 	} else { mbi_release(solver->context, own); }
 }
 
-/* ==== >>solve/core/solver.c  solvers: what is made once =================================== */
+/* ==== >>solve/core/solver.c  solvers: what is made once ==== */
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
 		const merbit_solver_desc *desc) {
 	if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
@@ -30521,7 +30116,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 	return mbi_solver_set_values(solver, scaled, memory);
 }
 
-/* ==== >>solve/core/solve.c  solvers: a solve ============================================== */
+/* ==== >>solve/core/solve.c  solvers: a solve ==== */
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
 		const void *in, const void *out, const char *names) {
 	merbit_context *context = solver->context;
@@ -30664,8 +30259,8 @@ MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const voi
 	return status;
 }
 
-/* ==== >>solve/pagerank/weights.c  PageRank: weights of vertices =========================== */
-/* ==== >>solve/pagerank/pagerank.h ========================================================= */
+/* ==== >>solve/pagerank/weights.c  PageRank: weights of vertices ==== */
+/* ==== >>solve/pagerank/pagerank.h ==== */
 #ifndef MBI_PAGERANK_H
 #define MBI_PAGERANK_H
 
@@ -30720,9 +30315,7 @@ MBS_FUNCTION void mbi_pagerank_relax(mbi_solve_state *s, double factor) {
 	s->scalar[MBI_PAGERANK_PAST] = 1 - factor;
 }
 
-MBS_FUNCTION double mbi_pagerank_least(double a, double b) {
-	return a < b ? a : b;
-}
+MBS_FUNCTION double mbi_pagerank_least(double a, double b) { return a < b ? a : b; }
 
 MBS_FUNCTION double mbi_pagerank_round(double factor) {
 	return floor(factor * MBI_PAGERANK_GRAIN) / MBI_PAGERANK_GRAIN;
@@ -31163,7 +30756,7 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 	mbi_release(context, w->scaled);
 }
 
-/* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ================= */
+/* ==== >>solve/pagerank/pagerank.c  PageRank: what was asked, and its plan ==== */
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
 	merbit_context *context = run->context;
 	merbit_pagerank_desc *desc = &run->desc;
@@ -31404,7 +30997,7 @@ static void mbi_pagerank_start(mbi_pagerank *run) {
 	state->stop = MBI_SOLVE_RUNNING;
 }
 
-/* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU =============================== */
+/* ==== >>solve/pagerank/pagerank_cuda.c  PageRank on the GPU ==== */
 #define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
 
 enum {
@@ -31619,7 +31212,7 @@ static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 	return status;
 }
 
-/* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ================== */
+/* ==== >>solve/pagerank/pagerank_cpu.c  PageRank on the CPU, and its loop ==== */
 #define MBI_PAGERANK_CHUNK 8192
 
 static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
@@ -31942,8 +31535,8 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/eigen/jacobi.c  eigenvalues of a small symmetric matrix ===================== */
-/* ==== >>solve/eigen/eigen.h =============================================================== */
+/* ==== >>solve/eigen/jacobi.c  eigenvalues of a small symmetric matrix ==== */
+/* ==== >>solve/eigen/eigen.h ==== */
 #ifndef MBI_EIGEN_H
 #define MBI_EIGEN_H
 
@@ -32024,7 +31617,7 @@ static void mbi_jacobi(double *a, double *vectors, int n) {
 	}
 }
 
-/* ==== >>solve/eigen/common.c  eigenpairs: what both methods share ========================= */
+/* ==== >>solve/eigen/common.c  eigenpairs: what both methods share ==== */
 #define MBS_VECTOR double
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 MBS_NOTHING_BEFORE(eigen_rotate) MBS_NOTHING_AFTER(eigen_rotate) MBS_NOTHING_BEFORE(eigen_check)
@@ -32166,7 +31759,7 @@ static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patie
 	return now - e->since >= patience;
 }
 
-/* ==== >>solve/eigen/lanczos.c  eigenpairs: Lanczos ======================================== */
+/* ==== >>solve/eigen/lanczos.c  eigenpairs: Lanczos ==== */
 #define MBI_LANCZOS_PATIENCE 50
 #define MBI_LANCZOS_SYMMETRY 1e4
 
@@ -32353,7 +31946,7 @@ static merbit_status mbi_lanczos_run(mbi_eigen *e) {
 	}
 }
 
-/* ==== >>solve/eigen/power.c  eigenpairs: the power method ================================= */
+/* ==== >>solve/eigen/power.c  eigenpairs: the power method ==== */
 #define MBI_POWER_PATIENCE 1000
 
 static void mbi_power_layout(merbit_solver *solver) {
@@ -32408,7 +32001,7 @@ static merbit_status mbi_power_run(mbi_eigen *e) {
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/eigen/eigen.c  eigenpairs =================================================== */
+/* ==== >>solve/eigen/eigen.c  eigenpairs ==== */
 #define MBI_EIGEN_BASIS 16
 #define MBI_EIGEN_BASIS_MOST 256
 

@@ -44,6 +44,7 @@ MEANING = re.compile(r'#error +(\\\n *)?"define (\w+)[^"]*"')
 LINKAGE = re.compile(r"\bMBI_INTERNAL\b")
 
 STUDY = "MERBIT_STUDY_METHODS"
+SOURCES = "jit/sources.c.j2"  # the embedded kernels
 
 
 def without_study(text):
@@ -85,9 +86,9 @@ def shut(lines, columns):
     out = []
     for line in lines:
         out.append(line)
-        while len(out) > 2 and re.match(r" +}(?! else {$)", out[-1]):
+        while len(out) > 2 and re.match(r" *}(?! else {$)", out[-1]):
             head, statement, tail = out[-3:]
-            if not re.match(r" +[^ #].*{$", head) or not re.match(r" +[^ #{}].*;$", statement):
+            if not re.match(r" *[^ #].*{$", head) or not re.match(r" +[^ #{}].*;$", statement):
                 break
             joined = f"{head} {statement.strip()} {tail.strip()}"
             if head.index(head.strip()) != tail.index("}") or len(joined) > columns:
@@ -128,13 +129,14 @@ def narrow(text, columns=COLUMNS):
 
 
 class Generator:
+    pieces = 9  # of a kernel's text at most
+
     def __init__(self, study=False):
         self.study = study
         self.header = True
         self.macros = 0
         self.used = set()
         self.included = {"api/features.h", "merbit.h"}
-        self.kernels = {}
         self.env = jinja2.Environment(
             loader=jinja2.FunctionLoader(self.load),
             undefined=jinja2.StrictUndefined,
@@ -147,7 +149,7 @@ class Generator:
             room=self.room,
             text=self.text,
             kernel=self.kernel,
-            kernels=self.kernels,
+            pieces=self.pieces,
             kernel_hash=self.kernel_hash,
             each=self.each,
             study=study,
@@ -216,18 +218,14 @@ class Generator:
 
     def room(self, name, title):
         """A source or header behind a banner to grep for."""
-        head = f"/* ==== >>{name.removesuffix('.j2')} {title and ' ' + title + ' '}"
+        head = f"/* ==== >>{name.removesuffix('.j2')}{title and '  ' + title} ==== */"
         text = LINKAGE.sub("static", uncommented(self.expand(self.text(name))))
         text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
-        if "mbi_source_" not in text:
-            text = narrow(text)
-        return head + "=" * max(4, 93 - len(head)) + " */\n" + text + "\n"
+        return head + "\n" + (text if name == SOURCES else narrow(text)) + "\n"
 
     def kernel(self, name):
-        """A kernel source as a C array of short string literals, ending in NULL. Lines keep their numbers."""
+        """A kernel file's name and its text as short string literals. Lines keep their numbers."""
         source = self.kernel_source(name)
-        symbol = "mbi_source_" + "".join(c if c.isalnum() else "_" for c in name)
-        self.kernels[name] = dict(symbol=symbol)
         chunks, current = [], []
         size = 0
         lines = [part for line in re.findall(r"[^\n]*\n+", source) for part in self.parts(line)]
@@ -242,14 +240,19 @@ class Generator:
             current.append(literal)
             size += len(literal)
         chunks.append(current)
+        if len(chunks) > self.pieces:
+            raise SystemExit(f"{name} has {len(chunks)} pieces: raise `pieces`")
         body = ",\n".join("\n".join(chunk) for chunk in chunks)
-        return f"static const char *const {symbol}[] = {{\n{body},\nNULL}};\n"
+        return f'{{"{name}", {{\n{body}}}}},'
 
     def kernel_source(self, name):
         """A kernel's text without comments, indentation and what its macros mean, with the structs that it takes in
         the line of their #include; lines keep their numbers."""
         text = COMMENT.sub(lambda match: match.group(1) or "", self.load(name))
         text = MEANING.sub(lambda match: f"#error {match[2]}" + ("\n" if match[1] else ""), text)
+        found = SPLIT.findall(text)
+        for struct, argument in sorted({key for key in found if found.count(key) > 1}):
+            text = self.share(name, text, struct, argument)
         text = SPLIT.sub(lambda match: self.split(name, *match.groups()), text)
         if "MBK_BY_FIELD" in text and "#define MBK_BY_FIELD" not in text:
             raise SystemExit(f"{name}: MBK_BY_FIELD does not end a kernel's head on one line")
@@ -258,14 +261,27 @@ class Generator:
 
     def split(self, file, struct, argument):
         """The rest of a kernel's head whose struct becomes separate parameters, and what puts them together."""
+        parameters, names = self.fields(file, struct, argument)
+        return f"MBK_PARAMETERS({struct}, {argument}, {parameters})) {{ MBK_JOIN({struct}, {argument}, {names})"
+
+    def share(self, file, text, struct, argument):
+        """A kernel's text in which several kernels share the fields of a struct: as macros, in lines of comments below
+        what includes the struct."""
+        base = struct.removesuffix("_arguments")
+        defines = [f"#define {base}_{kind} {text}\n" for kind, text in zip(("parameters", "fields"), self.fields(file, struct, argument))]
+        match = next(m for m in re.finditer(r'#include "([^"]+_arguments\.cuh)"\n(\n\n)', text) if f"}} {struct};" in self.load(m[1]))
+        text = text[: match.start(2)] + "".join(defines) + text[match.end(2) :]
+        head = f"MBK_PARAMETERS({struct}, {argument}, {base}_parameters)) {{ MBK_JOIN({struct}, {argument}, {base}_fields)"
+        return text.replace(f"MBK_BY_FIELD({struct}, {argument})) {{", head)
+
+    def fields(self, file, struct, argument):
+        """The fields of a kernel's struct as parameters, and the names of these."""
         texts = (self.structs(name) for name in ARGUMENTS.findall(self.load(file)))
         bodies = [re.search(rf"typedef struct {struct} \{{ (.*?) \}} {struct};", text) for text in texts]
         body = next(match.group(1) for match in bodies if match)
         fields = [(kind.strip(), name) for kind, names in FIELD.findall(body) for name in names.split(", ")]
         fields = [(kind + " *" * name.count("*"), f"{argument}_{name.strip('*')}") for kind, name in fields]
-        parameters = ", ".join(f"{kind} {name}".replace("* ", "*") for kind, name in fields)
-        names = ", ".join(name for _, name in fields)
-        return f"MBK_PARAMETERS({struct}, {argument}, {parameters})) {{ MBK_JOIN({struct}, {argument}, {names})"
+        return ", ".join(f"{kind} {name}".replace("* ", "*") for kind, name in fields), ", ".join(name for _, name in fields)
 
     def structs(self, name):
         """The text of a file of arguments as one line, with the device's pointers for MBK_POINTER."""
