@@ -9,7 +9,7 @@ under build/mutations/: each mutated function holds its mutated bodies beside it
 environment variable MBM chooses one when a program starts (planting.py). First every test runs without MBM and
 must pass. Then each row runs the tests that it names, with its number in MBM, until one fails: that test has
 caught it. A test that takes too long has caught it, too. Rows in macros, tables and the like, which no switch
-can choose, follow one by one, each in a build of its own.
+can choose, are planted one at a time in builds of their own, of which many jobs keep several at once.
 
 The first build takes about half an hour on two cores, a later one what has changed. --only TEXT picks the rows
 that have TEXT in their name, number, reason or tests, and builds only what these tests need; --list names them.
@@ -31,6 +31,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -165,7 +166,9 @@ class Build:
         environment.pop("MBM", None)
         if number is not None:
             environment["MBM"] = str(number)
-        with self.locks.get(name, threading.Lock()):
+        # What a mutation leaves in a cache must not meet other tests.
+        with self.locks.get(name, threading.Lock()), tempfile.TemporaryDirectory(prefix="merbit-mutations-") as cache:
+            environment["XDG_CACHE_HOME"] = cache
             status, output = run(command, seconds, env=environment, cwd=properties["WORKING_DIRECTORY"])
         return {0: "passed", None: "too long", SKIPPED: "skipped"}.get(status, "failed"), output
 
@@ -269,10 +272,14 @@ class Mutations:
         return bad
 
     def try_one(self, row, build, number=None):
-        """(what became of it, by what): runs its tests in `build`."""
+        """(what became of it, by what): runs its tests in `build`; without a number, builds them before."""
         tried = []
         for name in build.matching(row[4]):
             if name in self.seconds:
+                output = build.compile([name]) if number is None else None
+                if output is not None:
+                    error = planting.ERROR.search(output)
+                    return "not planted", "does not compile: " + (error.group() if error else output[-200:])
                 limit = FACTOR * self.seconds[name] + MORE_SECONDS
                 status, _ = build.run(name, limit, number)
                 if status != "passed":
@@ -280,28 +287,35 @@ class Mutations:
                 tried.append(name)
         return "SURVIVED", ", ".join(tried) if tried else "no test of this build that passes without it"
 
+    def longest(self, row):
+        """Seconds of the first test that the row runs."""
+        return next((self.seconds[name] for name in self.build.matching(row[4]) if name in self.seconds), 0)
+
     def run(self, report):
+        """Runs the rows, the longest first, beside those that no switch can choose."""
         def one(row):
             start = time.monotonic()
-            answer = self.try_one(row, self.build, planting.number(row))
-            report.add(row, *answer, time.monotonic() - start)
+            report.add(row, *self.try_one(row, self.build, planting.number(row)), time.monotonic() - start)
+
+        builds = max(1, min(self.jobs // 3, len(self.alone)))
+        waiting = [row for row, _ in self.alone]
+
+        def alone(index):
+            build = Build(f"alone-{index}", max(1, self.jobs // builds))
+            while True:
+                try:
+                    row = waiting.pop()
+                except IndexError:
+                    return
+                start = time.monotonic()
+                build.write(dict([planting.replaced(self.sources, row)]), False)
+                report.add(row, *self.try_one(row, build), time.monotonic() - start)
 
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(one, self.chosen()))
-
-    def run_alone(self, report):
-        """Rows that no switch can choose, one after the other."""
-        build = Build("alone", self.jobs)
-        for row, _ in self.alone:
-            start = time.monotonic()
-            build.write(dict([planting.replaced(self.sources, row)]), False)
-            output = build.compile([name for name in build.matching(row[4]) if name in self.seconds])
-            if output is None:
-                answer = self.try_one(row, build)
-            else:
-                error = planting.ERROR.search(output)
-                answer = "not planted", "does not compile: " + (error.group() if error else output[-200:])
-            report.add(row, *answer, time.monotonic() - start)
+            runs = [pool.submit(alone, index) for index in range(builds if waiting else 0)]
+            runs += [pool.submit(one, row) for row in sorted(self.chosen(), key=self.longest, reverse=True)]
+            for finished in concurrent.futures.as_completed(runs):
+                finished.result()
 
 
 def run_gpu(rows, jobs, report):
@@ -347,7 +361,6 @@ def main():
     mutations = Mutations(rows, arguments.jobs)
     mutations.prepare()
     mutations.run(report)
-    mutations.run_alone(report)
     return report.summary(mutations.alone)
 
 
