@@ -60,10 +60,10 @@ static long run(size_t which, const char *cache_dir, long at, int for_good) {
   return made;
 }
 
-/* In quick effort every eleventh allocation fails, and others once than for good; the rest with
+/* In quick effort every 29th allocation fails, and others once than for good; the rest with
  * other seeds. Of the work from `first` on each `apart`-th. */
 static void fail_every_allocation(const char *cache_dir, size_t first, size_t apart) {
-  const long step = test_effort(11, 1);
+  const long step = test_effort(29, 1);
   size_t i;
   for (i = first; i < sizeof work / sizeof work[0]; i += apart) {
     const long before = told;
