@@ -20,10 +20,10 @@ static const int driver_codes[] = {2,   1,   4,   200, 214, 700, 719, 999, 3,
                                    100, 209, 218, 300, 400, 701, 702, 704};
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
-/* In quick effort every thirteenth call fails, alternately one time and for good, with one
+/* In quick effort every 29th call fails, alternately one time and for good, with one
  * result each; the rest fail with other seeds. The slow sanitizers look for what a failing call
  * leaves behind, and for that the result hardly matters. */
-enum { APART = 13 };
+enum { APART = 29 };
 static long first; /* call that fails, from 0 */
 static long turn;  /* its result, by quick_code: the next for every call that fails */
 
