@@ -10,13 +10,16 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Returns the least seconds of a call, of `batches` batches. Waits after each, so that the GPU's queue does not fill. */
-static double least(merbit_plan *plan, merbit_buffer *x, merbit_buffer *y, int calls, int batches) {
+/* Returns the least seconds of a call, of `batches` batches. Waits after each, so that the
+ * GPU's queue does not fill. */
+static double least(merbit_plan *plan, merbit_buffer *x, merbit_buffer *y, int calls,
+                    int batches) {
   double seconds = 1e9, host[3];
   for (int batch = 0; batch < batches; ++batch) {
     double begin = now(), taken;
     for (int call = 0; call < calls; ++call) {
-      if (merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(x), NULL, merbit_buffer_pointer(y), NULL) != MERBIT_OK) {
+      if (merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(x), NULL,
+                      merbit_buffer_pointer(y), NULL) != MERBIT_OK) {
         return -1;
       }
     }
@@ -29,7 +32,8 @@ static double least(merbit_plan *plan, merbit_buffer *x, merbit_buffer *y, int c
   return seconds;
 }
 
-/* Times products with the identity of 3 rows in double precision, on the CPU or on CUDA. Returns -1 on failure. */
+/* Times products with the identity of 3 rows in double precision, on the CPU or on CUDA.
+ * Returns -1 on failure. */
 double seconds_of_merbit_spmv(int cuda, const char *nvrtc, int calls, int batches) {
   static const int row_ptr[] = {0, 1, 2, 3}, col_ind[] = {0, 1, 2};
   static const double ones[] = {1, 1, 1};

@@ -101,7 +101,7 @@ TEST_UNUSED static double linear_residual(const linear *l, const void *x, int si
   return (double)sqrtl(rr / bb);
 }
 
-/* What both methods keep. They compute in double, as the library does: with more digits CG takes
+/* The vectors of both methods. They are of doubles, as the library's: with more digits CG takes
  * fewer iterations, n of them in exact arithmetic, and long double has 113 bits on aarch64. */
 typedef struct krylov {
   const linear *l;
@@ -130,7 +130,8 @@ static void krylov_multiply(const krylov *k, const double *x, double *y) {
 }
 
 static void krylov_open(krylov *k, const linear *l, int jacobi) {
-  double **vectors[] = {&k->inverse, &k->x, &k->r, &k->p, &k->q, &k->z, &k->s, &k->t, &k->shadow};
+  double **vectors[] = {&k->inverse, &k->x, &k->r, &k->p,     &k->q,
+                        &k->z,       &k->s, &k->t, &k->shadow};
   size_t v;
   int32_t i, j;
   k->l = l;
@@ -166,8 +167,7 @@ TEST_UNUSED static int reference_cg(const linear *l, int jacobi, double toleranc
     k.p[i] = k.z[i] = k.inverse[i] * k.r[i];
   }
   rz = krylov_dot(&k, k.r, k.z);
-  while (iteration < cap &&
-         krylov_dot(&k, k.r, k.r) > tolerance * tolerance * k.bb) {
+  while (iteration < cap && krylov_dot(&k, k.r, k.r) > tolerance * tolerance * k.bb) {
     double alpha;
     krylov_multiply(&k, k.p, k.q);
     alpha = rz / krylov_dot(&k, k.p, k.q);
@@ -198,8 +198,7 @@ TEST_UNUSED static int reference_bicgstab(const linear *l, int jacobi, double to
     k.p[i] = k.shadow[i] = k.r[i];
   }
   rho = krylov_dot(&k, k.shadow, k.r);
-  while (iteration < cap &&
-         krylov_dot(&k, k.r, k.r) > tolerance * tolerance * k.bb) {
+  while (iteration < cap && krylov_dot(&k, k.r, k.r) > tolerance * tolerance * k.bb) {
     double alpha, omega, next;
     for (i = 0; i < l->n; i++) {
       k.z[i] = k.inverse[i] * k.p[i];
