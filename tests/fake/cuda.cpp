@@ -20,6 +20,7 @@ void fake_cuda_reset() {
   modules.clear();
   functions.clear();
   streams.clear();
+  events.clear();
   graphs.clear();
   conditions.clear();
   pushed.clear();
@@ -247,6 +248,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 #endif
 
 #include "graphs.h"
+#include "events.h"
 
 // ---- Modules and launches -------------------------------------------------------------------
 

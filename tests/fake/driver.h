@@ -99,6 +99,10 @@ struct launch_config { // CUlaunchConfig
   unsigned attribute_count;
 };
 
+struct event {
+  double seconds; // of the host's clock; below 0: not recorded
+};
+
 struct stream {
   bool blocking; // waits for the default stream, which waits for it
   bool capturing;
@@ -118,6 +122,7 @@ constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings f
 std::list<function> functions;
 std::list<stream> streams;
 std::list<graph> graphs;
+std::list<event> events;
 std::list<condition> conditions; // until the reset, for kernels know their addresses
 char contexts[DEVICES]; // their addresses are the handles: the primary one of each device
 thread_local std::vector<void *> pushed;
