@@ -1,4 +1,4 @@
-/* What the benchmark has for the papers' experiments: dense matrices, the block band, how full
+/* Tests what bench has for the papers' experiments: dense matrices, the block band, how full
  * blocks are, how uneven rows, floating-point operations. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
