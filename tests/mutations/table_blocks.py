@@ -181,7 +181,6 @@ MUTATIONS = [
      "a row's beginning is added by two walks", "simt_walk_study"),
     ("mbk_walk_product", "if (at < to) {", "if (at > to) {", "the beginnings of rows that a walk leaves open are lost",
      "simt_walk_study"),
-    ("mbk_walk_join", "row < a.rows", "true", "a walk behind the last row adds beyond y", "simt_walk_study"),
     ("mbi_cb_assign", "if (++heap[0].warps == warps) {", "if (++heap[0].warps > warps) {",
      "a thread block gets more tasks than it has warps", "spmv_study_cb_study"),
     ("mbi_cb_lighter", "a->nonzeros < b->nonzeros ||", "a->nonzeros > b->nonzeros ||",

@@ -56,7 +56,7 @@ void walk_study_multiply(walk_study_bed<V> &b, double alpha, double beta, simt_a
              b.rows, b.nnz, b.walks, at_alpha, at_beta);
     b.forbid(true);
     simt_run(b.f.join, b.run(seed), {grid(b.walks), b.f.threads, 0}, y.get(), start_row.get(),
-             parts.get(), b.rows, b.walks, at_alpha, at_beta);
+             parts.get(), b.walks, at_alpha, at_beta);
   });
   b.allow();
   b.check_starts(start_row);

@@ -78,7 +78,7 @@ static merbit_status mbi_walk_multiply(merbit_plan *plan, mbi_devptr carries, co
   cut.row_ptr = product.row_ptr = plan->device.row_ptr;
   cut.start_row = product.start_row = join.start_row = carries;
   cut.y = product.y = join.y = y;
-  cut.rows = product.rows = join.rows = rows;
+  cut.rows = product.rows = rows;
   cut.nnz = product.nnz = plan->device.nnz;
   cut.walks = product.walks = join.walks = s->tiles;
   cut.alpha = product.alpha = join.alpha = mbi_plan_scalar(plan, alpha);

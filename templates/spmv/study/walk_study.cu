@@ -102,9 +102,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS) mbk_walk_join(MBK_GRID_CONSTANT mbk_walk_join
   const mbk_u64 walk = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   (void)beta;
   if (walk < a.walks && !MBK_VANISHES(alpha)) {
-    const mbk_u64 row = mbk_load(a.start_row + walk);
-    if (row < a.rows) {
-      mbk_atomic_add(a.y + row, (MBK_VECTOR)MBK_MUL(alpha, mbk_load(a.parts + walk)));
-    }
+    // A walk has a step, and no step is behind the last row's end.
+    mbk_atomic_add(a.y + mbk_load(a.start_row + walk),
+                   (MBK_VECTOR)MBK_MUL(alpha, mbk_load(a.parts + walk)));
   }
 }

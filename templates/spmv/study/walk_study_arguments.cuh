@@ -23,6 +23,6 @@ typedef struct mbk_walk_join_arguments {
   MBK_POINTER(MBK_VECTOR) y;
   MBK_POINTER(const mbk_u64) start_row;
   MBK_POINTER(const MBK_COMPUTE) parts;
-  mbk_u64 rows, walks;
+  mbk_u64 walks;
   mbk_scalar alpha, beta;
 } mbk_walk_join_arguments;
