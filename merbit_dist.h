@@ -3405,8 +3405,8 @@ static void mbi_nccl_abort(void *user) {
 }
 
 static const char *mbi_nccl_error(void *user) {
-  const mbi_nccl *n = (const mbi_nccl *)user;
-  return n->sentence[0] != '\0' ? n->sentence : NULL;
+  mbi_nccl *n = (mbi_nccl *)user;
+  return mbi_nccl_failed(n) ? n->sentence : NULL;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */

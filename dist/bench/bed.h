@@ -1,5 +1,5 @@
-/* What one rank measures with: its context, stream, exchange, operator and vectors, on a GPU or on
- * the CPU. */
+/* The bed of one rank: its context, stream, exchange, operator and vectors, on a GPU or
+ * on the CPU. */
 #ifndef DIST_BENCH_BED_H
 #define DIST_BENCH_BED_H
 #include "crew.h"
@@ -27,7 +27,8 @@ static void bed_check(bed *b, merbit_status status, const char *what) {
   char message[MERBIT_MESSAGE_SIZE];
   if (status != MERBIT_OK) {
     (void)merbit_last_error(b->context, message, sizeof message);
-    bench_die("rank %d: %s: %s: %s", b->members->rank, what, merbit_status_name(status), message);
+    bench_die("rank %d: %s: %s: %s", b->members->rank, what, merbit_status_name(status),
+              message);
   }
 }
 
@@ -63,7 +64,8 @@ static void bed_connect(bed *b) {
   {
     merbit_nccl_id id;
     memcpy(id.bytes, c->shared->id, sizeof id.bytes);
-    bed_check(b, merbit_exchange_nccl_create(b->context, &id, c->rank, c->ranks, NULL, &b->nccl),
+    bed_check(b,
+              merbit_exchange_nccl_create(b->context, &id, c->rank, c->ranks, NULL, &b->nccl),
               "NCCL");
   }
   b->exchange = *b->nccl;
@@ -126,7 +128,8 @@ static merbit_buffer *bed_vector(bed *b, const dist_matrix *m, double (*element)
 
 static double *bed_download(bed *b, const merbit_buffer *buffer, int64_t rows) {
   double *host = (double *)bench_allocate(rows, sizeof *host);
-  bed_check(b, merbit_buffer_download(buffer, 0, host, (size_t)rows * sizeof *host), "a vector");
+  bed_check(b, merbit_buffer_download(buffer, 0, host, (size_t)rows * sizeof *host),
+            "a vector");
   return host;
 }
 
@@ -137,14 +140,15 @@ static double *bed_download(bed *b, const merbit_buffer *buffer, int64_t rows) {
 #define BED_GRAPH 50     /* the most calls that one graph records */
 
 typedef struct bed_time {
-  double median, least, most, quartiles[2]; /* seconds a call, of the slowest rank in each round */
+  double median, least, most,
+      quartiles[2]; /* seconds a call, of the slowest rank in each round */
   int batch, rounds, recorded;
 } bed_time;
 
 typedef void (*bed_call)(bed *b);
 
-/* Returns the seconds of `count` calls, or of `count` launches of a graph. All ranks begin at the
- * same time. */
+/* Returns the seconds of `count` calls, or of `count` launches of a graph. All ranks begin at
+ * the same time. */
 static double bed_watch(bed *b, bed_call call, void *graph, int count) {
   bench_gpu *g = &b->gpu;
   float milliseconds = 0;
@@ -187,8 +191,8 @@ static void *bed_record(bed *b, bed_call call, int count) {
   return executable;
 }
 
-/* Times a call that all ranks make. On CUDA the calls are recorded in a graph if the options say so
- * and the exchange allows it. */
+/* Times a call that all ranks make. On CUDA the calls are recorded in a graph if the options
+ * say so and the exchange allows it. */
 static void bed_measure(bed *b, bed_call call, bed_time *time) {
   const int rounds = b->options->rounds;
   const int recorded = b->cuda && b->options->graph && b->exchange.device_messages;

@@ -1,5 +1,5 @@
-/* The benchmark of the distributed operator: products, CG and PageRank on several GPUs of one host.
- * It forks a process for each GPU before any of them touches CUDA. See --help. */
+/* The benchmark of the distributed operator: products, CG and PageRank on several GPUs of one
+ * host. It forks a process for each GPU before any of them touches CUDA. See --help. */
 #define MERBIT_IMPLEMENTATION
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"

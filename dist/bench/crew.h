@@ -1,4 +1,5 @@
-/* The processes of a run: forked before any of them touches CUDA, with memory that all share. */
+/* The processes of a run: forked before any of them touches CUDA, with memory that all share.
+ */
 #ifndef DIST_BENCH_CREW_H
 #define DIST_BENCH_CREW_H
 #include "matrix.h"
@@ -12,9 +13,10 @@
 #include <unistd.h>
 
 #define CREW_MOST 64
-#define CREW_LIMIT 120.0                  /* seconds for which a rank waits for the others */
-#define CREW_BOX ((size_t)1 << 30)        /* bytes of address space for what a rank sends at once */
-#define CREW_COLUMNS ((size_t)1 << 34)    /* and for numbers of columns; pages exist once touched */
+#define CREW_LIMIT 120.0           /* seconds for which a rank waits for the others */
+#define CREW_BOX ((size_t)1 << 30) /* bytes of address space for what a rank sends at once */
+#define CREW_COLUMNS                                                                           \
+  ((size_t)1 << 34) /* and for numbers of columns; pages exist once touched */
 
 typedef struct crew_shared {
   int arrived, turn, stop;
@@ -32,8 +34,8 @@ typedef struct crew {
 } crew;
 
 static void *crew_map(size_t bytes) {
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
-                      -1, 0);
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     bench_die("%zu bytes of shared memory: %s", bytes, strerror(errno));
   }
@@ -188,8 +190,8 @@ static void crew_kill(const pid_t *ranks, int count) {
   }
 }
 
-/* Runs `work` in `ranks` processes. Returns how many of them failed; when one does, or when `limit`
- * seconds are over, the others are ended. */
+/* Runs `work` in `ranks` processes. When one of them fails, or when `limit` seconds are over,
+ * the others are ended. Returns 0 if all ended well. */
 static int crew_run(crew *c, int ranks, crew_work work, void *argument, double limit) {
   const double began = crew_seconds();
   const pid_t parent = getpid();
@@ -222,13 +224,17 @@ static int crew_run(crew *c, int ranks, crew_work work, void *argument, double l
         pids[i] = 0;
         left--;
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-          (void)fprintf(stderr, "bench: rank %d of %d ended with status %d\n", i, ranks, status);
+          (void)fprintf(stderr, "bench: rank %d of %d ended with status %d\n", i, ranks,
+                        status);
           failed++;
         }
       }
     }
     if (failed > 0 || crew_seconds() - began > limit) {
-      failed += failed == 0;
+      if (failed++ == 0) {
+        (void)fprintf(stderr, "bench: %d ranks have not ended within %.0f s\n", left,
+                      limit > 0 ? limit : 0);
+      }
       (void)usleep(300000); /* the others may have something to say */
       crew_kill(pids, ranks);
     }

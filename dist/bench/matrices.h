@@ -1,16 +1,17 @@
-/* One rank's rows of matrices of any size. Every rank computes its rows from their numbers alone, so
- * that no rank ever holds the whole matrix, and the same row is the same for any number of ranks. */
+/* One rank's rows of matrices of any size. Every rank computes its rows from their numbers
+ * alone, so that no rank ever holds the whole matrix, and the same row is the same for any
+ * number of ranks. */
 #ifndef DIST_BENCH_MATRICES_H
 #define DIST_BENCH_MATRICES_H
 #include "generators.h"
 #include "graphs.h"
 #include "stencils.h"
 
-#define DIST_SHIFT 1e-3   /* what the diagonal has beyond the row's other entries */
+#define DIST_SHIFT 1e-3    /* what the diagonal has beyond the row's other entries */
 #define DIST_MOST_ROW 1024 /* columns of a row, but for R-MAT */
 
-/* R-MAT row by row. All vertices are renamed at random, so that equal parts of the rows have about
- * equal numbers of entries. */
+/* R-MAT row by row. All vertices are renamed at random, so that equal parts of the rows have
+ * about equal numbers of entries. */
 typedef struct dist_rmat {
   int scale;
   double edges; /* to be drawn for the whole matrix */
@@ -26,9 +27,9 @@ typedef struct dist_vast {
 typedef struct dist_matrix {
   char name[32];
   int64_t global_rows;
-  double sign;   /* of the entries off the diagonal */
-  int symmetric; /* positive definite too: CG takes it */
-  int graph;     /* its entries are positive: PageRank takes it */
+  double sign;               /* of the entries off the diagonal */
+  int symmetric;             /* positive definite too: CG takes it */
+  int graph;                 /* its entries are positive: PageRank takes it */
   bench_row_function narrow; /* columns in 32 bits; NULL: R-MAT or vast */
   const void *parameters;
   grid box;
@@ -45,8 +46,8 @@ typedef struct dist_matrix {
 
 /* ---- R-MAT ----------------------------------------------------------------------------------- */
 
-/* Quadrant probabilities as in bench/generators.h. An edge's row has a 1 in a bit with probability
- * 0.24; its column then has a 1 there with 0.05 / 0.24, else with 0.19 / 0.76. */
+/* Quadrant probabilities as in bench/generators.h. An edge's row has a 1 in a bit with
+ * probability 0.24; its column then has a 1 there with 0.05 / 0.24, else with 0.19 / 0.76. */
 #define DIST_RMAT_LOWER 0.24
 static const double dist_rmat_right[2] = {0.19 / 0.76, 0.05 / 0.24};
 
@@ -111,8 +112,8 @@ static void dist_rmat_size(dist_matrix *m, int64_t nnz, uint64_t seed) {
 
 #define DIST_VAST_STEP 64 /* of so many rows one has entries */
 
-/* Row i has itself, its nearest neighbours that have entries, and the row on the other side of the
- * ring. The pattern is symmetric. */
+/* Row i has itself, its nearest neighbours that have entries, and the row on the other side of
+ * the ring. The pattern is symmetric. */
 static int64_t dist_vast_row(const dist_vast *v, int64_t row, int64_t *columns) {
   if (row % DIST_VAST_STEP != 0) {
     return 0;
@@ -152,8 +153,8 @@ static void dist_sort(int64_t *columns, int64_t count) {
   }
 }
 
-/* Writes a row's columns, ascending and without duplicates. Returns how many. A symmetric matrix has
- * a full diagonal. */
+/* Writes a row's columns, ascending and without duplicates. Returns how many. A symmetric
+ * matrix has a full diagonal. */
 static int64_t dist_row(const dist_matrix *m, int64_t row, int64_t *columns) {
   int64_t count = 0, kept, i;
   if (m->narrow != NULL) {
@@ -181,8 +182,8 @@ static int64_t dist_row(const dist_matrix *m, int64_t row, int64_t *columns) {
   return kept;
 }
 
-/* Writes the values of a row: random between 0.5 and 1.5, the same on both sides of the diagonal. The
- * diagonal of a symmetric matrix dominates its row. */
+/* Writes the values of a row: random between 0.5 and 1.5, the same on both sides of the
+ * diagonal. The diagonal of a symmetric matrix dominates its row. */
 static void dist_row_values(const dist_matrix *m, int64_t row, const int64_t *columns,
                             int64_t count, double *values) {
   double sum = 0;
@@ -205,10 +206,12 @@ static void dist_row_values(const dist_matrix *m, int64_t row, const int64_t *co
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-static const char *const dist_names[] = {"stencil27", "stencil7", "road", "rmat", "web", "vast"};
+static const char *const dist_names[] = {"stencil27", "stencil7", "road",
+                                         "rmat",      "web",      "vast"};
 #define DIST_NAMES (int)(sizeof dist_names / sizeof *dist_names)
 
-/* Describes the whole matrix of about `nnz` entries; vast has 2^31 + nnz rows. Makes no rows. */
+/* Describes the whole matrix of about `nnz` entries; vast has 2^31 + nnz rows. Makes no rows.
+ */
 static void dist_matrix_size(dist_matrix *m, const char *name, int64_t nnz) {
   const uint64_t seed = 1;
   bench_matrix whole;
@@ -244,7 +247,8 @@ static void dist_matrix_size(dist_matrix *m, const char *name, int64_t nnz) {
     m->parameters = &m->pages;
     m->graph = 1;
   } else {
-    whole.rows = m->vast.rows = (((int64_t)1 << 31) + nnz) / (2 * DIST_VAST_STEP) * 2 * DIST_VAST_STEP;
+    whole.rows = m->vast.rows =
+        (((int64_t)1 << 31) + nnz) / (2 * DIST_VAST_STEP) * 2 * DIST_VAST_STEP;
     m->symmetric = 1;
   }
   m->global_rows = whole.rows;

@@ -7,7 +7,7 @@
 enum { DIST_EXCHANGE_NCCL, DIST_EXCHANGE_SHARED };
 
 typedef struct dist_options {
-  int ranks[8], rank_counts;       /* the numbers of ranks to run with */
+  int ranks[8], rank_counts; /* the numbers of ranks to run with */
   const char *matrices[DIST_NAMES];
   int matrix_count;
   int64_t weak, strong; /* nonzeros of each rank, of all ranks together; 0: not run */
@@ -21,11 +21,13 @@ typedef struct dist_options {
 
 static void dist_help(void) {
   (void)fputs(
-      "Time products, CG and PageRank of matrices whose rows lie on several GPUs of one host, one "
+      "Time products, CG and PageRank of matrices whose rows lie on several GPUs of one host, "
+      "one "
       "process each.\n"
       "  dist_bench [options]\n"
       "  --ranks LIST      numbers of processes, by default 1,2,4\n"
-      "  --matrices LIST   of stencil27, stencil7, road, rmat, web (all by default) and vast, which\n"
+      "  --matrices LIST   of stencil27, stencil7, road, rmat, web (all by default) and vast, "
+      "which\n"
       "                    has more than 2^31 columns\n"
       "  --weak NNZ        nonzeros of each rank, by default 80M; 0: no weak scaling\n"
       "  --strong NNZ      nonzeros of all ranks together, by default 600M; 0: none\n"
@@ -35,11 +37,14 @@ static void dist_help(void) {
       "  --threads N       CPU threads of each rank\n"
       "  --repeat N        rounds of each measurement, by default 7, at most 31\n"
       "  --no-graph        do not record the calls in CUDA graphs\n"
-      "  --limit SECONDS   for the whole run, by default 600; ranks that take longer are ended\n"
+      "  --limit SECONDS   for the whole run, by default 600; ranks that take longer are "
+      "ended\n"
       "  --json FILE       write results there\n"
       "  --commit TEXT     what the results are of, for the JSON\n"
-      "The environment decides about NCCL: MERBIT_NCCL names the library, NCCL_NVLS_ENABLE=0 turns\n"
-      "NVLink multicast off, NCCL_MULTI_RANK_GPU_ENABLE=1 (2.30 and later) lets ranks share a GPU.\n",
+      "The environment decides about NCCL: MERBIT_NCCL names the library, NCCL_NVLS_ENABLE=0 "
+      "turns\n"
+      "NVLink multicast off, NCCL_MULTI_RANK_GPU_ENABLE=1 (2.30 and later) lets ranks share a "
+      "GPU.\n",
       stdout);
 }
 

@@ -1,5 +1,5 @@
-/* The parts of a product, each alone: what is left of them in the whole product is what the overlap
- * does not hide. They use the operator's own arrays and plans. */
+/* The parts of a product, each alone: what is left of them in the whole product is what the
+ * overlap does not hide. They use the operator's own arrays and plans. */
 #ifndef DIST_BENCH_PARTS_H
 #define DIST_BENCH_PARTS_H
 #include "bed.h"
@@ -18,8 +18,8 @@ static void parts_own(bed *b) {
 static void parts_pack(bed *b) {
   merbit_dist *d = b->dist;
   bed_check(b,
-            mbi_dist_move_all(d, merbit_buffer_pointer(b->x), d->packed, d->pack_at, d->info.sent,
-                              MBI_DIST_GATHER, bed_stream(b)),
+            mbi_dist_move_all(d, merbit_buffer_pointer(b->x), d->packed, d->pack_at,
+                              d->info.sent, MBI_DIST_GATHER, bed_stream(b)),
             "packing");
 }
 

@@ -27,36 +27,42 @@ static const task_result *report_base(const report *all, const task_result *r) {
   return base;
 }
 
-/* Returns the efficiency of `seconds` over the base's: weak: base / this; strong: over the ranks
- * too. 1 is perfect. */
+/* Returns the efficiency of `seconds` over the base's: weak: base / this; strong: over the
+ * ranks too. 1 is perfect. */
 static double report_efficiency(const task_result *base, const task_result *r, double before,
                                 double seconds) {
   const double scale = r->strong ? (double)r->ranks / base->ranks
                                  : (double)base->nnz / base->ranks * r->ranks / (double)r->nnz;
-  return seconds > 0 ? before / seconds / scale : NAN;
+  return before / seconds / scale;
 }
 
 static void report_head(void) {
-  (void)printf("%-10s %-6s %5s %12s %9s %8s %8s %8s %8s %8s %7s %6s %8s %8s %8s %7s %6s\n", "matrix",
-               "scale", "ranks", "nonzeros", "halo", "own us", "pack us", "exch us", "halo us",
-               "A x us", "hidden%", "eff.%", "CG us", "PageR us", "setup ms", "GPU MB", "");
+  (void)printf("%-10s %-6s %5s %12s %9s %8s %8s %8s %8s %8s %7s %6s %8s %8s %8s %7s\n",
+               "matrix", "scale", "ranks", "nonzeros", "halo", "own us", "pack us", "exch us",
+               "halo us", "A x us", "hidden%", "eff.%", "CG us", "PageR us", "setup ms",
+               "GPU MB");
+}
+
+/* A column of the table: "-" for what was not measured. */
+static const char *report_cell(char *text, size_t size, double number) {
+  (void)snprintf(text, size, isnan(number) ? "-" : "%.1f", number);
+  return text;
 }
 
 static void report_row(const report *all, const task_result *r) {
   const task_result *base = report_base(all, r);
-  char hidden[16] = "-";
-  if (r->ranks > 1) {
-    (void)snprintf(hidden, sizeof hidden, "%.1f", r->hidden);
-  }
+  char cells[3][24];
   (void)printf(
-      "%-10s %-6s %5d %12lld %9lld %8.1f %8.1f %8.1f %8.1f %8.1f %7s %6.1f %8.1f %8.1f %8.1f "
+      "%-10s %-6s %5d %12lld %9lld %8.1f %8.1f %8.1f %8.1f %8.1f %7s %6.1f %8s %8s %8.1f "
       "%7.0f %s\n",
       r->matrix, r->strong ? "strong" : "weak", r->ranks, (long long)r->nnz, (long long)r->halo,
       1e6 * r->own.median, 1e6 * r->pack.median, 1e6 * r->exchange.median,
-      1e6 * r->halo_product.median, 1e6 * r->product.median, hidden,
+      1e6 * r->halo_product.median, 1e6 * r->product.median,
+      report_cell(cells[0], sizeof cells[0], r->ranks > 1 ? r->hidden : NAN),
       100 * report_efficiency(base, r, base->product.median, r->product.median),
-      1e6 * r->cg_seconds, 1e6 * r->pagerank_seconds, 1e3 * r->create_seconds,
-      1e-6 * (double)r->device_bytes, r->wrong == 0 ? "ok" : "WRONG");
+      report_cell(cells[1], sizeof cells[1], 1e6 * r->cg_seconds),
+      report_cell(cells[2], sizeof cells[2], 1e6 * r->pagerank_seconds),
+      1e3 * r->create_seconds, 1e-6 * (double)r->device_bytes, r->wrong == 0 ? "ok" : "WRONG");
   (void)fflush(stdout);
 }
 
@@ -101,12 +107,12 @@ static void report_json(const report *all, const task_result *r, bench_json *jso
                     report_efficiency(base, r, base->product.median, r->product.median));
   bench_json_number(json, "speedup", base->product.median / r->product.median);
   bench_json_integer(json, "compared_with_ranks", base->ranks);
-  if (r->cg_seconds > 0) {
+  if (!isnan(r->cg_seconds)) {
     bench_json_number(json, "cg_iteration_seconds", r->cg_seconds);
     bench_json_number(json, "cg_efficiency",
                       report_efficiency(base, r, base->cg_seconds, r->cg_seconds));
   }
-  if (r->pagerank_seconds > 0) {
+  if (!isnan(r->pagerank_seconds)) {
     bench_json_number(json, "pagerank_iteration_seconds", r->pagerank_seconds);
     bench_json_number(json, "pagerank_efficiency",
                       report_efficiency(base, r, base->pagerank_seconds, r->pagerank_seconds));
@@ -144,7 +150,8 @@ static void report_write(const report *all, const dist_options *o, const char *c
   bench_json_text(&json, "device", all->device);
   bench_json_integer(&json, "compute_capability", all->capability);
   bench_json_integer(&json, "driver", all->driver);
-  bench_json_text(&json, "exchange", o->exchange == DIST_EXCHANGE_NCCL ? "nccl" : "shared memory");
+  bench_json_text(&json, "exchange",
+                  o->exchange == DIST_EXCHANGE_NCCL ? "nccl" : "shared memory");
   bench_json_integer(&json, "nccl_version", all->nccl);
   bench_json_integer(&json, "gpus", o->gpus);
   bench_json_text(&json, "NCCL_NVLS_ENABLE",

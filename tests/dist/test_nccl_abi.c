@@ -1,5 +1,5 @@
-/* merbit_dist.h declares NCCL's functions and numbers without nccl.h. Where that header is, both are
- * compared when this file is compiled: nothing is left to do when it runs. */
+/* merbit_dist.h declares NCCL's functions and numbers without nccl.h. Where that header is,
+ * both are compared when this file is compiled: nothing is left to do when it runs. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -14,8 +14,9 @@
 #define EXPECT(name, condition) typedef char name[(condition) ? 1 : -1];
 #define SAME(a, b) __builtin_types_compatible_p(__typeof__(a), b)
 
-/* A row: our pointer and its type, NCCL's function and its type, which differ only where an enum or
- * a pointer to something unknown stands for an int or a void *, as the lines below allow. */
+/* A row: our pointer and its type, NCCL's function and its type, which differ only where an
+ * enum or a pointer to something unknown stands for an int or a void *, as the lines below
+ * allow. */
 #define FUNCTION(field, ours, function, theirs)                                                \
   EXPECT(field##_is_ours, SAME(((mbi_nccl_calls *)0)->field, ours))                            \
   EXPECT(field##_is_theirs, SAME(&function, theirs))
@@ -35,25 +36,25 @@ EXPECT(int64, MBI_NCCL_INT64 == (int)ncclInt64)
 EXPECT(f64, MBI_NCCL_F64 == (int)ncclFloat64)
 EXPECT(sum, MBI_NCCL_SUM == (int)ncclSum)
 
-FUNCTION(get_version, int (*)(int *), ncclGetVersion, ncclResult_t(*)(int *))
+FUNCTION(get_version, int (*)(int *), ncclGetVersion, ncclResult_t (*)(int *))
 FUNCTION(get_unique_id, int (*)(merbit_nccl_id *), ncclGetUniqueId,
-         ncclResult_t(*)(ncclUniqueId *))
+         ncclResult_t (*)(ncclUniqueId *))
 FUNCTION(init_rank, int (*)(void **, int, merbit_nccl_id, int), ncclCommInitRank,
-         ncclResult_t(*)(ncclComm_t *, int, ncclUniqueId, int))
-FUNCTION(destroy, int (*)(void *), ncclCommDestroy, ncclResult_t(*)(ncclComm_t))
-FUNCTION(abort, int (*)(void *), ncclCommAbort, ncclResult_t(*)(ncclComm_t))
+         ncclResult_t (*)(ncclComm_t *, int, ncclUniqueId, int))
+FUNCTION(destroy, int (*)(void *), ncclCommDestroy, ncclResult_t (*)(ncclComm_t))
+FUNCTION(abort, int (*)(void *), ncclCommAbort, ncclResult_t (*)(ncclComm_t))
 FUNCTION(async_error, int (*)(void *, int *), ncclCommGetAsyncError,
-         ncclResult_t(*)(ncclComm_t, ncclResult_t *))
-FUNCTION(group_start, int (*)(void), ncclGroupStart, ncclResult_t(*)(void))
-FUNCTION(group_end, int (*)(void), ncclGroupEnd, ncclResult_t(*)(void))
+         ncclResult_t (*)(ncclComm_t, ncclResult_t *))
+FUNCTION(group_start, int (*)(void), ncclGroupStart, ncclResult_t (*)(void))
+FUNCTION(group_end, int (*)(void), ncclGroupEnd, ncclResult_t (*)(void))
 FUNCTION(send, int (*)(const void *, size_t, int, int, void *, void *), ncclSend,
-         ncclResult_t(*)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t))
+         ncclResult_t (*)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t))
 FUNCTION(recv, int (*)(void *, size_t, int, int, void *, void *), ncclRecv,
-         ncclResult_t(*)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t))
+         ncclResult_t (*)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t))
 FUNCTION(all_reduce, int (*)(const void *, void *, size_t, int, int, void *, void *),
          ncclAllReduce,
-         ncclResult_t(*)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
-                         cudaStream_t))
+         ncclResult_t (*)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
+                          cudaStream_t))
 FUNCTION(error_string, const char *(*)(int), ncclGetErrorString, const char *(*)(ncclResult_t))
 FUNCTION(last_error, const char *(*)(void *), ncclGetLastError, const char *(*)(ncclComm_t))
 #endif

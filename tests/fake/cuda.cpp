@@ -40,9 +40,9 @@ void fake_cuda_reset() {
 
 static const bool ready = (fake_cuda_reset(), true);
 
-// Enqueues work of the fake NCCL on a stream. `begin` makes a run of it, which `advance` moves on
-// until that answers 1 and has freed the run. Both see the blocks of device memory at `addresses`,
-// of which [addresses[i], addresses[i] + bytes[i]) must be in one block.
+// Enqueues work of the fake NCCL on a stream. `begin` makes a run of it, which `advance` moves
+// on until that answers 1 and has freed the run. Both see the blocks of device memory at
+// `addresses`, of which [addresses[i], addresses[i] + bytes[i]) must be in one block.
 int fake_cuda_enqueue(void *handle, const char *name, const fake_work *work) {
   call c(name, CAPTURED);
   for (int i = 0; i < work->count && c.result == 0; i++) {

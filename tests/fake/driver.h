@@ -62,8 +62,8 @@ struct function {
 // With its arguments taken, to be done now or later: returns what went wrong.
 typedef std::function<std::string(uint64_t seed)> job_work;
 
-// Work that depends on another process. A call makes one run of it, which is then asked until it
-// says that it is done.
+// Work that depends on another process. A call makes one run of it, which is then asked until
+// it says that it is done.
 typedef std::function<std::function<bool()>()> job_wait;
 
 struct graph;
@@ -111,9 +111,9 @@ struct launch_config { // CUlaunchConfig
 struct stream {
   bool blocking; // waits for the default stream, which waits for it
   bool capturing;
-  std::thread::id by;    // the thread that began the capture
-  graph *target;         // of the capture; null: a new graph
-  std::vector<job> jobs; // enqueued, or captured
+  std::thread::id by;            // the thread that began the capture
+  graph *target;                 // of the capture; null: a new graph
+  std::vector<job> jobs;         // enqueued, or captured
   std::function<bool()> waiting; // the run of the first job, if it has begun and is not done
   stream *joined = nullptr;      // the captured stream whose graph gets this one's work
   bool loose = false;            // it has got some for which that stream does not wait
@@ -282,9 +282,10 @@ struct call {
     return result;
   }
 
-  // Does what can be done of a stream's work, until `enough`. Returns NOT_READY if the rest waits
-  // for another process.
-  int advance(stream &s, const std::function<bool()> &enough = [] { return false; }) {
+  // Does what can be done of a stream's work, until `enough`. Returns NOT_READY if the rest
+  // waits for another process.
+  int advance(
+      stream &s, const std::function<bool()> &enough = [] { return false; }) {
     size_t at = 0;
     for (; at < s.jobs.size() && result == 0 && !enough(); at++) {
       const job &j = s.jobs[at];

@@ -1,9 +1,10 @@
-// Events of the fake libcuda, streams with priorities, and page-locked memory. Part of cuda.cpp.
+// Events of the fake libcuda, streams with priorities, and page-locked memory. Part of
+// cuda.cpp.
 //
-// A stream that waits for an event does what the event's stream has to do, and no more, so that a
-// forgotten wait is seen. While a stream is captured, a stream that waits for its event joins the
-// capture: what it is given goes into the same graph, in the order of the calls. It must be waited
-// for by the captured stream before the capture ends.
+// A stream that waits for an event does what the event's stream has to do, and no more, so that
+// a forgotten wait is seen. While a stream is captured, a stream that waits for its event joins
+// the capture: what it is given goes into the same graph, in the order of the calls. It must be
+// waited for by the captured stream before the capture ends.
 #ifndef FAKE_EVENTS_H
 #define FAKE_EVENTS_H
 

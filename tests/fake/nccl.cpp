@@ -1,6 +1,6 @@
-// A libnccl whose ranks are processes forked after it was opened: messages and sums travel through
-// memory that they share, in the order of the fake driver's streams. It exports what merbit_dist.h
-// asks for, and fails any call on demand (fake.h).
+// A libnccl whose ranks are processes forked after it was opened: messages and sums travel
+// through memory that they share, in the order of the fake driver's streams. It exports what
+// merbit_dist.h asks for, and fails any call on demand (fake.h).
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,14 @@
 #include "fake.h"
 
 namespace {
-enum result { SUCCESS, CUDA_ERROR, SYSTEM_ERROR, INTERNAL_ERROR, INVALID_ARGUMENT, INVALID_USAGE };
+enum result {
+  SUCCESS,
+  CUDA_ERROR,
+  SYSTEM_ERROR,
+  INTERNAL_ERROR,
+  INVALID_ARGUMENT,
+  INVALID_USAGE
+};
 enum { INT8 = 0, INT64 = 4, F64 = 8, SUM = 0 };
 enum { GROUPS = 64, RANKS = 4, MESSAGE = 1 << 16, VALUES = 64 };
 
@@ -219,8 +226,8 @@ int enqueue(const char *name, const work &w, void *stream) {
   return to_driver(stream, name, &f) == 0 ? SUCCESS : CUDA_ERROR;
 }
 
-[[maybe_unused]] int send_or_receive(const char *name, bool send, uint64_t data, size_t count, int type, int peer,
-                    void *handle, void *stream) {
+[[maybe_unused]] int send_or_receive(const char *name, bool send, uint64_t data, size_t count,
+                                     int type, int peer, void *handle, void *stream) {
   const int failed = answer(name);
   communicator *c = (communicator *)handle;
   if (failed != 0 || !alive(name, handle)) {
@@ -336,7 +343,9 @@ int ncclCommAbort(void *handle) {
 int ncclCommGetAsyncError(void *handle, int *error) {
   const int failed = answer("ncclCommGetAsyncError");
   *error = state.async_error;
-  return failed != 0 ? failed : alive("ncclCommGetAsyncError", handle) ? SUCCESS : INVALID_ARGUMENT;
+  return failed != 0                              ? failed
+         : alive("ncclCommGetAsyncError", handle) ? SUCCESS
+                                                  : INVALID_ARGUMENT;
 }
 
 int ncclGroupStart() {
@@ -377,8 +386,8 @@ int ncclRecv(void *data, size_t count, int type, int peer, void *handle, void *s
 }
 #endif
 
-int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, void *handle,
-                  void *stream) {
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation,
+                  void *handle, void *stream) {
   const int failed = answer("ncclAllReduce");
   communicator *c = (communicator *)handle;
   if (failed != 0 || !alive("ncclAllReduce", handle)) {

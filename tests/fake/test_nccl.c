@@ -1,5 +1,6 @@
-/* The exchange over NCCL on the fake NCCL and the fake driver: what travels arrives, and whatever
- * fails, dies or hangs ends every rank's call in time with a sentence, and leaks nothing. */
+/* The exchange over NCCL on the fake NCCL and the fake driver: what travels arrives, and
+ * whatever fails, dies or hangs ends every rank's call in time with a sentence, and leaks
+ * nothing. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -11,8 +12,8 @@
 #include <sys/wait.h>
 #include "fake/support.h"
 
-#define PATIENCE 0.3  /* seconds of an exchange that is to wait in vain */
-#define DEADLINE 60   /* seconds after which a rank has hung */
+#define PATIENCE 0.3 /* seconds of an exchange that is to wait in vain */
+#define DEADLINE 60  /* seconds after which a rank has hung */
 #define PLAIN_END 0
 #define PLANNED_DEATH 99
 
@@ -29,14 +30,14 @@ typedef void (*rank_body)(const merbit_nccl_id *id, int rank, int ranks, const v
 #define CHECK(condition)                                                                       \
   do {                                                                                         \
     if (!(condition)) {                                                                        \
-      (void)fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);     \
+      (void)fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);      \
       exit(1);                                                                                 \
     }                                                                                          \
   } while (0)
 #define CHECK_TEXT(text, part)                                                                 \
   do {                                                                                         \
     if (strstr(text, part) == NULL) {                                                          \
-      (void)fprintf(stderr, "%s:%d: \"%s\" lacks \"%s\"\n", __FILE__, __LINE__, text, part);  \
+      (void)fprintf(stderr, "%s:%d: \"%s\" lacks \"%s\"\n", __FILE__, __LINE__, text, part);   \
       exit(1);                                                                                 \
     }                                                                                          \
   } while (0)
@@ -115,7 +116,8 @@ static int letters(int p, int q) {
   return p == q || (p + 2 * q) % 5 == 0 ? 0 : 1 + 3 * p + q;
 }
 
-/* One exchange on `stream`: from each other rank what `letters` says, and a number of its own. */
+/* One exchange on `stream`: from each other rank what `letters` says, and a number of its own.
+ */
 typedef struct mail {
   merbit_message sends[4], receives[4];
   merbit_buffer *out[4], *in[4];
@@ -354,7 +356,8 @@ static void fail_one(const merbit_nccl_id *id, int rank, int ranks, const void *
     if (rank == 1) {
       CHECK_TEXT(sentence, p->only);
       CHECK_TEXT(sentence, "rank 1 of 2: ");
-      CHECK_TEXT(sentence, "failed: unhandled system error (NCCL error 2): the fake's last words");
+      CHECK_TEXT(sentence,
+                 "failed: unhandled system error (NCCL error 2): the fake's last words");
     } else {
       CHECK_TEXT(sentence, "rank 0 of 2: the GPU's work has not ended within 0.3 s");
     }
@@ -484,8 +487,9 @@ static void die(const merbit_nccl_id *id, int rank, int ranks, const void *argum
     mail_free(&m);
   }
   CHECK(mbi_seconds() - began >= PATIENCE);
-  CHECK_TEXT(e->error(e->user), "of 3: the GPU's work has not ended within 0.3 s: another rank may "
-                                "have ended");
+  CHECK_TEXT(e->error(e->user),
+             "of 3: the GPU's work has not ended within 0.3 s: another rank may "
+             "have ended");
   CHECK(nccl->aborted == 1);
   stream_free(context, stream);
   merbit_exchange_nccl_destroy(e);
@@ -514,8 +518,8 @@ static void stick(const merbit_nccl_id *id, int rank, int ranks, const void *arg
     CHECK(use_all(context, e, stream) == 0);
   } else {
     CHECK(use_all(context, e, stream) != 0);
-    (void)snprintf(expected, sizeof expected, "rank %d of 2: %s did not return within 0.3 s", rank,
-                   call);
+    (void)snprintf(expected, sizeof expected, "rank %d of 2: %s did not return within 0.3 s",
+                   rank, call);
     CHECK_TEXT(e->error(e->user), expected);
     CHECK(nccl->aborted == 1);
   }
@@ -538,7 +542,8 @@ static void a_call_that_hangs_is_left(void **state) {
 }
 
 /* The error of another rank, as a network would report it. */
-static void hear_of_an_error(const merbit_nccl_id *id, int rank, int ranks, const void *argument) {
+static void hear_of_an_error(const merbit_nccl_id *id, int rank, int ranks,
+                             const void *argument) {
   merbit_context *context = fake_context(NULL);
   merbit_exchange *e = connect(context, id, rank, ranks, 20);
   void *stream = stream_make(context);
@@ -551,8 +556,9 @@ static void hear_of_an_error(const merbit_nccl_id *id, int rank, int ranks, cons
   CHECK(mail_start(&m, e, stream) == 0);
   nccl->async_error = 6;
   CHECK(e->wait(e->user, stream) != 0);
-  CHECK_TEXT(e->error(e->user), "rank 0 of 2: an exchange that was under way failed: injected (NCCL "
-                                "error 6)");
+  CHECK_TEXT(e->error(e->user),
+             "rank 0 of 2: an exchange that was under way failed: injected (NCCL "
+             "error 6)");
   mail_free(&m);
   stream_free(context, stream);
   merbit_exchange_nccl_destroy(e);
@@ -573,7 +579,8 @@ static void give_up(const merbit_nccl_id *id, int rank, int ranks, const void *a
   if (rank == 1) {
     e->abort(e->user);
     e->abort(e->user);
-    CHECK_TEXT(e->error(e->user), "rank 1 of 2: this rank left a call after an error of its own");
+    CHECK_TEXT(e->error(e->user),
+               "rank 1 of 2: this rank left a call after an error of its own");
   }
   CHECK(use_all(context, e, stream) != 0);
   CHECK(nccl->aborted == 1);
@@ -634,9 +641,10 @@ static void a_library_may_be_missing_or_old(void **state) {
   nccl->calls.only = "ncclGetUniqueId";
   nccl->calls.fail_at = 1;
   nccl->calls.code = 2;
-  expect_refused(context, merbit_exchange_nccl_id(context, NULL, &id), MERBIT_IO_ERROR,
-                 "ncclGetUniqueId failed: unhandled system error (NCCL error 2): the fake's last "
-                 "words");
+  expect_refused(
+      context, merbit_exchange_nccl_id(context, NULL, &id), MERBIT_IO_ERROR,
+      "ncclGetUniqueId failed: unhandled system error (NCCL error 2): the fake's last "
+      "words");
   merbit_context_destroy(context);
   fake_expect_clean();
 }

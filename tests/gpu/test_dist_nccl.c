@@ -1,7 +1,7 @@
 /* Distributed products and solves over NCCL: a GPU for each rank, or, where NCCL allows it
- * (NCCL_MULTI_RANK_GPU_ENABLE=1), several ranks on one. Products are held to the bound of one process,
- * and are the same from a graph; solves check convergence once in several iterations; a rank that dies
- * ends the others' calls. */
+ * (NCCL_MULTI_RANK_GPU_ENABLE=1), several ranks on one. Products are held to the bound of one
+ * process, and are the same from a graph; solves check convergence once in several iterations;
+ * a rank that dies ends the others' calls. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -58,7 +58,8 @@ static merbit_status graph_body(merbit_context *context, const merbit_exchange *
   double *replayed = (double *)test_allocate(end - first, sizeof *x);
   void *const stream = product_stream(context, 1);
   void *graph = NULL, *executable = NULL;
-  merbit_buffer *vx = product_vector(context, x, bytes), *vy = product_vector(context, x, bytes);
+  merbit_buffer *vx = product_vector(context, x, bytes),
+                *vy = product_vector(context, x, bytes);
   merbit_dist_desc desc;
   merbit_dist *dist;
   int turn;
@@ -166,7 +167,8 @@ static merbit_status death_body(merbit_context *context, const merbit_exchange *
   if (exchange->rank == 1) {
     _exit(99);
   }
-  (void)merbit_dist_spmv(dist, NULL, x, NULL, y, stream); /* may be enqueued before rank 1 is missed */
+  (void)merbit_dist_spmv(dist, NULL, x, NULL, y,
+                         stream); /* may be enqueued before rank 1 is missed */
   status = merbit_dist_dot(dist, x, y, &dot, stream);
   (void)merbit_last_error(context, world->results + exchange->rank * MERBIT_MESSAGE_SIZE,
                           MERBIT_MESSAGE_SIZE);
