@@ -1,6 +1,6 @@
-/* The life of a distributed operator on the fake driver while each of its calls fails, once and for
- * good, and each allocation of host memory: a clean error, nothing leaked, no fault. One process is
- * the first of two ranks; the other one is played. */
+/* The life of a distributed operator on the fake driver while each of its calls fails, once and
+ * for good, and each allocation of host memory: a clean error, nothing leaked, no fault. One
+ * process is the first of two ranks; the other one is played. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -40,7 +40,8 @@ static int played_start(void *user, const merbit_message *sends, int send_count,
   return 0;
 }
 
-/* In set-up sends the rows that it wants; later its x, of threes, if it got x itself, of ones. */
+/* In set-up sends the rows that it wants; later its x, of threes, if it got x itself, of ones.
+ */
 static int played_finish(void *user, void *stream) {
   const played *p = (const played *)user;
   const size_t count = p->receives->bytes / sizeof(double);
@@ -141,15 +142,16 @@ static merbit_status live(void) {
     assert_true(result[i] == (i == 0 ? 0 : i == ROWS - 1 ? -3 : -1));
   }
   if (status == MERBIT_OK) {
-    status = merbit_dist_dot(dist, merbit_buffer_pointer(x), merbit_buffer_pointer(x), &dot, NULL);
+    status =
+        merbit_dist_dot(dist, merbit_buffer_pointer(x), merbit_buffer_pointer(x), &dot, NULL);
     assert_true(status != MERBIT_OK || dot == 2 * ROWS); /* both ranks give the same */
   }
   if (status == MERBIT_OK) {
     status = merbit_dist_update_values(dist, view.values);
   }
   if (status == MERBIT_OK) {
-    status = merbit_dist_solve(dist, &solver, merbit_buffer_pointer(x), merbit_buffer_pointer(y),
-                               0, NULL, NULL);
+    status = merbit_dist_solve(dist, &solver, merbit_buffer_pointer(x),
+                               merbit_buffer_pointer(y), 0, NULL, NULL);
   }
   if (status != MERBIT_OK) {
     char sentence[MERBIT_MESSAGE_SIZE];
