@@ -46,7 +46,7 @@ static const char *const mbi_preconditioner_names[] = {
 
 static merbit_status mbi_solver_check_method(merbit_context *context,
                                              const merbit_solver_desc *desc) {
-  if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
+  if (mbi_solve_method_of(desc->method) == NULL) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "

@@ -189,7 +189,8 @@ typedef struct mbi_cuda_method {
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
   /* Takes over new plan->device.values. NULL: products read them in place. */
   merbit_status (*refresh)(merbit_plan *plan);
-  /* The forms of values that pay: MBI_FORMS_...; 0: general values and patterns only. */
+  /* The forms of values that the method takes beside general values and patterns: MBI_FORMS_...
+   * AUTO costs the method for these alone. Plans for the method choose among those that pay. */
   uint32_t forms;
   /* Returns the seconds of a product without its launches, or HUGE_VAL if the matrix does not
    * suit the method. NULL: AUTO never takes it. */

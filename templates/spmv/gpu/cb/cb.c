@@ -300,16 +300,18 @@ static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
                   cb->splits, cb->threads);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {sizeof(mbi_cb),
-                                                    mbi_cb_create,
-                                                    mbi_cb_destroy,
-                                                    mbi_cb_carry_bytes,
-                                                    mbi_cb_multiply,
-                                                    mbi_cb_info,
-                                                    mbi_cb_describe,
-                                                    mbi_cb_refresh,
-                                                    MBI_FORMS_CHEAP,
-                                                    NULL,
-                                                    0,
-                                                    NULL,
-                                                    "steps aggregate. coo_max csr_max"};
+MBI_INTERNAL const mbi_cuda_method mbi_cb_method = {
+    sizeof(mbi_cb),                     /* state_bytes */
+    mbi_cb_create,                      /* create */
+    mbi_cb_destroy,                     /* destroy */
+    mbi_cb_carry_bytes,                 /* carry_bytes */
+    mbi_cb_multiply,                    /* multiply */
+    mbi_cb_info,                        /* info */
+    mbi_cb_describe,                    /* describe */
+    mbi_cb_refresh,                     /* refresh */
+    MBI_FORMS_CHEAP,                    /* forms */
+    NULL,                               /* cost */
+    0,                                  /* making */
+    NULL,                               /* trusted */
+    "steps aggregate. coo_max csr_max", /* knobs */
+};

@@ -315,16 +315,18 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
 #endif
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {sizeof(mbi_merbit),
-                                                        mbi_merbit_create,
-                                                        mbi_merbit_destroy,
-                                                        mbi_merbit_carry_bytes,
-                                                        mbi_merbit_multiply,
-                                                        mbi_merbit_info,
-                                                        mbi_merbit_describe,
-                                                        NULL,
-                                                        0,
-                                                        NULL,
-                                                        0,
-                                                        NULL,
-                                                        NULL};
+MBI_INTERNAL const mbi_cuda_method mbi_merbit_method = {
+    sizeof(mbi_merbit),     /* state_bytes */
+    mbi_merbit_create,      /* create */
+    mbi_merbit_destroy,     /* destroy */
+    mbi_merbit_carry_bytes, /* carry_bytes */
+    mbi_merbit_multiply,    /* multiply */
+    mbi_merbit_info,        /* info */
+    mbi_merbit_describe,    /* describe */
+    NULL,                   /* refresh */
+    0,                      /* forms */
+    NULL,                   /* cost */
+    0,                      /* making */
+    NULL,                   /* trusted */
+    NULL,                   /* knobs */
+};
