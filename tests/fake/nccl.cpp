@@ -354,7 +354,7 @@ int ncclGroupStart() {
   return failed;
 }
 
-// Also where it fails, the group is over.
+// Ends the group even where it fails.
 int ncclGroupEnd() {
   const int failed = answer("ncclGroupEnd");
   int result = failed;
