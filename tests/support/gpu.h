@@ -2,21 +2,42 @@
  * where there is none. */
 #ifndef TEST_SUPPORT_GPU_H
 #define TEST_SUPPORT_GPU_H
+#include "support/internal.h"
 #include "support/matrices.h"
 
 #define TEST_SKIPPED 77
 
-/* The methods of plans on the GPU; those for study where a program has them. */
-TEST_UNUSED static const merbit_method gpu_methods[] = {
-    MERBIT_METHOD_AUTO,      MERBIT_METHOD_MERBIT,     MERBIT_METHOD_SCAN,
-    MERBIT_METHOD_ROWS,      MERBIT_METHOD_SLICED,     MERBIT_METHOD_BINNED,
-    MERBIT_METHOD_HUBS,      MERBIT_METHOD_CB,         MERBIT_METHOD_MERGE,
 #ifdef TEST_STUDY_METHODS
-    MERBIT_METHOD_WARP_LOOP, MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT,
-    MERBIT_METHOD_PATH_WALK
+enum { GPU_STUDIES = 1 };
+#else
+enum { GPU_STUDIES = 0 };
 #endif
-};
-enum { GPU_METHODS = sizeof gpu_methods / sizeof gpu_methods[0] };
+
+/* Returns whether plans for one vector of a CSR on the GPU take a method; those for study where
+ * a program has them. */
+static int gpu_takes(const mbi_method *row) {
+  return row->number == MERBIT_METHOD_AUTO ||
+         (row->cuda != NULL && (row->takes & (MBI_OF_BLOCKS | MBI_TAKES_VECTORS_CUDA)) == 0 &&
+          (row->number < MERBIT_METHOD_BSR_ROWS || GPU_STUDIES));
+}
+
+/* Returns the number of these methods, and one of them by its number: AUTO is 0. */
+TEST_UNUSED static int gpu_method_count(void) {
+  int count = 0;
+  size_t i;
+  for (i = 0; mbi_method_row(i) != NULL; i++) {
+    count += gpu_takes(mbi_method_row(i));
+  }
+  return count;
+}
+
+TEST_UNUSED static merbit_method gpu_method(int number) {
+  size_t i = 0;
+  for (number -= gpu_takes(mbi_method_row(i)); number >= 0;) {
+    number -= gpu_takes(mbi_method_row(++i));
+  }
+  return mbi_method_row(i)->number;
+}
 
 /* A fresh cubin cache for each program, so that tests neither see nor leave anything. */
 TEST_UNUSED static const char *gpu_cache(void) {
