@@ -20462,7 +20462,7 @@ typedef struct mbi_traffic {
 
 static int mbi_choose_small(const merbit_plan *plan) {
   const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
-  return (double)(mbi_device_csr_stream_bytes(plan) + vectors) <=
+  return plan->device.nnz == 0 || (double)(mbi_device_csr_stream_bytes(plan) + vectors) <=
       MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
@@ -22014,7 +22014,9 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
       r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-static int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) == 32; }
+static int mbi_rows_lone(const merbit_plan *plan) {
+  return mbi_rows_lanes(plan) == 32;
+}
 
 #define MBI_ROWS_HALF 2300.0
 
@@ -24896,9 +24898,9 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
     return HUGE_VAL;
   }
   column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
-  return mbi_choose_overlap(
-      t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan), t.gathers) +
-      plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
+  return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
+      t.gathers) + plan->profile->launch_seconds / 2 +
+      mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
 }
 
 static void mbi_extracted_enter(merbit_plan *plan) {

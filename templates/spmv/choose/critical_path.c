@@ -9,11 +9,12 @@
 /* The part of the copy bandwidth at which products read their arrays, several at a time. */
 #define MBI_STREAM_SHARE 0.98
 
-/* Returns whether L2 holds the matrix, x and y from one product to the next. */
+/* Returns whether L2 holds the matrix, x and y from one product to the next, or whether there
+ * are no nonzeros. */
 MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
   const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
-  return (double)(mbi_device_csr_stream_bytes(plan) + vectors) <=
-         MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+  return plan->device.nnz == 0 || (double)(mbi_device_csr_stream_bytes(plan) + vectors) <=
+                                      MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
 /* Returns the seconds per byte that is streamed. */

@@ -159,7 +159,9 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 }
 
 /* Returns whether a row has a warp for itself. */
-MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) == 32; }
+MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan) {
+  return mbi_rows_lanes(plan) == 32;
+}
 
 /* A multiprocessor gathers at half its rate if its lanes have so many nonzeros in flight. */
 #define MBI_ROWS_HALF 2300.0
