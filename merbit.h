@@ -23433,8 +23433,7 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
 	if (!mbi_choose_full(plan)) { return HUGE_VAL; }
 	column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
 	return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
-			t.gathers) + plan->profile->launch_seconds / 2 +
-			mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
+			t.gathers) + mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
 }
 
 static void mbi_extracted_enter(merbit_plan *plan) {
