@@ -3710,7 +3710,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 77
-#define MBI_KERNEL_HASH "4ef0108f70468832f263c7603feb7e21a7dece0636167e37b4d7593e4105a8e4"
+#define MBI_KERNEL_HASH "70a4535594cb1d036af00ecd93af70e348c50b7697528b38b0e41741ecee054a"
 
 typedef struct mbi_source {
   const char *name;
@@ -5501,8 +5501,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n"
-"#include \"jit/complex.cuh\"\n\n#endif\n",
+"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n"
+"template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {\n"
+"asm volatile(\"{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }\"\n:\n"
+": \"l\"(address), \"r\"((mbk_u32)wanted));\n}\n\n#include \"jit/complex.cuh\"\n\n#endif\n",
 NULL};
 
 static const char *const mbi_source_jit_functions_cuh[] = {
@@ -8185,8 +8187,8 @@ static const char *const mbi_source_spmv_gpu_scan_products_cuh[] = {
 "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
 "const mbk_u32 *const row_id = rows.row_id;\n"
 "const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
-"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\nif (ahead < count) {\n"
-"mbk_prefetch(rows.y + rows.from + ahead);\n}\n(void)row_id;\n#endif\n"
+"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
+"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\n(void)row_id;\n#endif\n"
 "return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n}\n\n\n\n"
 "template <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
@@ -22018,11 +22020,12 @@ static int mbi_rows_lone(const merbit_plan *plan) {
   return mbi_rows_lanes(plan) == 32;
 }
 
+#define MBI_ROWS_RESIDENT 2048.0
 #define MBI_ROWS_HALF 2300.0
 
 static double mbi_rows_thin(const merbit_plan *plan) {
   const double processors = plan->context->device.multiprocessors;
-  const double full = 2048.0 * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+  const double full = MBI_ROWS_RESIDENT * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
   const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
   const double half = MBI_ROWS_HALF * processors;
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
@@ -22031,8 +22034,8 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
   const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
   const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
-  return lanes > 2048.0 * plan->context->device.multiprocessors || all <= some ? t->gathers
-      : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
+  return lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
+      ? t->gathers : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
 }
 
 static double mbi_rows_cost(const merbit_plan *plan) {
