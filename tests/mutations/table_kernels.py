@@ -148,7 +148,6 @@ MUTATIONS = [
      "memory at hand seems to cost something", CHOOSE),
     ("mbi_extracted_cost", "column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);", "column = 4.0;",
      "blocks seem to have a column for each nonzero", CHOOSE),
-    ("mbi_extracted_cost", "plan->profile->launch_seconds / 2 +", "", "blocks seem to need no second launch", CHOOSE),
     ("mbi_choose_overlap", "pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0)", "streaming + gathering",
      "gathers seem to wait until all is streamed", CHOOSE),
     ("mbi_choose_small", "(mbi_device_csr_stream_bytes(plan) + vectors)", "mbi_device_csr_stream_bytes(plan)",
