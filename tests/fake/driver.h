@@ -123,6 +123,7 @@ struct event {
   stream *on, *capture; // of the last record; capture: the stream into whose graph it went
   long ticket;          // of the last record
   std::shared_ptr<long> done; // the ticket of the last record that was reached
+  std::shared_ptr<double> at; // when that was, in milliseconds
 };
 
 std::mutex lock;
