@@ -26,7 +26,7 @@ enum result {
 enum { INT8 = 0, INT64 = 4, F64 = 8, SUM = 0 };
 enum { GROUPS = 64, RANKS = 4, MESSAGE = 1 << 16, VALUES = 64 };
 
-// What a rank sends another one. Each has its turn: posted == taken, then posted == taken + 1.
+// A message of one rank to another. Each has its turn: posted == taken, then posted == taken + 1.
 struct mailbox {
   volatile int posted, taken;
   size_t bytes;
@@ -293,7 +293,13 @@ int ncclGetUniqueId(fake_id *id) {
 }
 
 int ncclCommInitRank(void **handle, int ranks, fake_id id, int rank) {
+  typedef int (*getter)(void **);
   const int failed = answer("ncclCommInitRank");
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context = nullptr;
+  const getter get = driver != nullptr ? (getter)dlsym(driver, "cuCtxGetCurrent") : nullptr;
+  if (get == nullptr || (get(&context) == 0 && context == nullptr)) {
+    fault("ncclCommInitRank without a current context, which names the GPU");
+  }
   int number = -1;
   *handle = &state;
   stick("ncclCommInitRank", nullptr);
@@ -354,7 +360,7 @@ int ncclGroupStart() {
   return failed;
 }
 
-// Also where it fails, the group is over.
+// Ends the group even where it fails.
 int ncclGroupEnd() {
   const int failed = answer("ncclGroupEnd");
   int result = failed;

@@ -107,18 +107,20 @@ static int mbi_walk_describe(const merbit_plan *plan, char *text, size_t size) {
                   s->tiles, s->steps);
 }
 
-MBI_INTERNAL const mbi_cuda_method mbi_walk_method = {sizeof(mbi_csr_study),
-                                                      mbi_walk_create,
-                                                      mbi_csr_study_destroy,
-                                                      mbi_walk_carry_bytes,
-                                                      mbi_walk_multiply,
-                                                      mbi_walk_info,
-                                                      mbi_walk_describe,
-                                                      NULL,
-                                                      0,
-                                                      NULL,
-                                                      0,
-                                                      NULL,
-                                                      "steps"};
+MBI_INTERNAL const mbi_cuda_method mbi_walk_method = {
+    sizeof(mbi_csr_study), /* state_bytes */
+    mbi_walk_create,       /* create */
+    mbi_csr_study_destroy, /* destroy */
+    mbi_walk_carry_bytes,  /* carry_bytes */
+    mbi_walk_multiply,     /* multiply */
+    mbi_walk_info,         /* info */
+    mbi_walk_describe,     /* describe */
+    NULL,                  /* refresh */
+    0,                     /* forms */
+    NULL,                  /* cost */
+    0,                     /* making */
+    NULL,                  /* trusted */
+    "steps",               /* knobs */
+};
 
 #endif /* MERBIT_STUDY_METHODS */
