@@ -88,7 +88,7 @@ fi
 
 # ---- Build and test --------------------------------------------------------------------------------
 say "MERBIT_TEST_SEED=$MERBIT_TEST_SEED"
-jobs=$(getconf _NPROCESSORS_ONLN)
+jobs=$(($(getconf _NPROCESSORS_ONLN) + 1)) # so that no core waits for files, or long for the last jobs
 mkdir -p build
 for preset in $presets; do
   say "building: $preset (log: build/$preset.log)"
