@@ -26,7 +26,7 @@ try() {
 
 # A copy, since conan writes beside its recipe; and a cache of its own.
 mkdir "$work/recipe"
-for name in conanfile.py CMakeLists.txt LICENSE merbit.h cmake test_package; do
+for name in conanfile.py CMakeLists.txt LICENSE merbit.h merbit_dist.h cmake test_package; do
   cp -r "$root/$name" "$work/recipe"
 done
 export CONAN_HOME="$work/home"
