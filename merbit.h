@@ -990,6 +990,8 @@ typedef struct merbit_plan_info {
   int64_t bandwidth;               /* reordered plans: the same in the plan's order; else both 0 */
   int vectors;                     /* number of vectors that a product multiplies */
   double expand_seconds;           /* part of plan_seconds: making both triangles from one */
+  int64_t host_bytes;              /* host memory that the plan holds, its workspace included:
+                                      neither your arrays nor a merbit_matrix of yours */
 } merbit_plan_info;
 
 /* Options of merbit_pagerank. All arrays are in host memory, yours, and read or written only
@@ -3006,12 +3008,26 @@ static void mbi_default_release(void *user, void *memory) {
 	free(memory);
 }
 
+#define MBI_MEMORY_HEAD 16
+
 static void *mbi_allocate(merbit_context *context, size_t bytes) {
-	return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
+	const size_t all = bytes + MBI_MEMORY_HEAD;
+	char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
+	if (memory == NULL) { return NULL; }
+	memcpy(memory, &all, sizeof all);
+	return memory + MBI_MEMORY_HEAD;
 }
 
 static void mbi_release(merbit_context *context, void *memory) {
-	if (memory != NULL) { context->allocator.release(context->allocator.user, memory); }
+	if (memory != NULL) {
+		context->allocator.release(context->allocator.user, (char *)memory - MBI_MEMORY_HEAD);
+	}
+}
+
+static size_t mbi_memory_bytes(const void *memory) {
+	size_t all = 0;
+	if (memory != NULL) { memcpy(&all, (const char *)memory - MBI_MEMORY_HEAD, sizeof all); }
+	return all;
 }
 
 static merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
@@ -26205,6 +26221,31 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
 	return values + columns + vectors + (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
+static size_t mbi_view_memory(const merbit_view *view) {
+	return mbi_memory_bytes(view->row_ptr) + mbi_memory_bytes(view->col_ind) +
+			mbi_memory_bytes(view->values);
+}
+
+static size_t mbi_matrix_memory(const merbit_matrix *matrix) {
+	return matrix == NULL ? 0 : mbi_memory_bytes(matrix) + (matrix->memory != NULL
+			? mbi_memory_bytes(matrix->memory) : mbi_view_memory(&matrix->view));
+}
+
+static size_t mbi_plan_memory(const merbit_plan *plan) {
+	const mbi_sorted *sorted = &plan->sorted;
+	const merbit_workspace *w = plan->workspace;
+	const void *const held[] = {
+			plan, plan->operators, plan->epilogue, plan->state, plan->own_values, plan->placed_columns,
+			plan->reorder.order, plan->reorder.places, plan->symmetric.places, plan->symmetric.parts,
+			plan->bsr.memory, plan->blocks.chunk_index, sorted->shares, sorted->windows, sorted->runs,
+			sorted->row_id, sorted->col_ind, sorted->values, w, w->carries, w->bounce, w->sums, };
+	size_t sum = mbi_matrix_memory(plan->matrix) + mbi_matrix_memory(plan->transpose.matrix) +
+			mbi_view_memory(&plan->symmetric.full);
+	size_t i;
+	for (i = 0; i < sizeof held / sizeof held[0]; i++) { sum += mbi_memory_bytes(held[i]); }
+	return sum;
+}
+
 MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
 	if (plan == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	memset(info, 0, sizeof *info);
@@ -26218,6 +26259,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
 	info->bandwidth = plan->reorder.bandwidth;
 	info->expand_seconds = plan->symmetric.seconds;
 	info->vectors = mbi_plan_vectors(plan);
+	info->host_bytes = (int64_t)mbi_plan_memory(plan);
 	if (plan->side == MERBIT_SIDE_CUDA) {
 		uint64_t workspace[5];
 		plan->cuda->info(plan, info);

@@ -287,7 +287,7 @@ static void bench_add_transpose(bench_bench *b) {
 
 /* A plan on CUDA; those with a tuning only where they are named. */
 static void bench_add_method(bench_bench *b, const char *name, merbit_method method,
-                             int expected_calls, const char *tuning) {
+                             int expected_calls, const char *tuning, int threads) {
   bench_request request;
   memset(&request, 0, sizeof request);
   request.name = name;
@@ -299,7 +299,7 @@ static void bench_add_method(bench_bench *b, const char *name, merbit_method met
     return;
   }
   if (method != MERBIT_METHOD_AUTO) {
-    request.desc.block_threads = b->lab->options->block_threads;
+    request.desc.block_threads = threads != 0 ? threads : b->lab->options->block_threads;
     request.desc.unchecked = 1;
     if (tuning == NULL) {
       request.desc.tuning = b->lab->options->tuning;
@@ -317,27 +317,32 @@ static void bench_add_plans(bench_bench *b) {
     const char *name;
     merbit_method method;
     const char *tuning;
-  } tuned[] = {{"cb-listed", MERBIT_METHOD_CB, "aggregate=1e-9"},
-               {"cb-plain", MERBIT_METHOD_CB, "aggregate=1"},
-               {"cb-coo20", MERBIT_METHOD_CB, "coo_max=20"},
-               {"cb-dense64", MERBIT_METHOD_CB, "csr_max=64"},
-               {"cb-dense200", MERBIT_METHOD_CB, "csr_max=200"},
-               {"cb-s64", MERBIT_METHOD_CB, "steps=64"},
-               {"cb-s256", MERBIT_METHOD_CB, "steps=256"}};
+    int threads; /* of a block; 0: --block-threads */
+  } tuned[] = {{"cb-listed", MERBIT_METHOD_CB, "aggregate=1e-9", 0},
+               {"cb-plain", MERBIT_METHOD_CB, "aggregate=1", 0},
+               {"cb-coo", MERBIT_METHOD_CB, "coo_max=257 aggregate=1", 0},
+               {"cb-coo-balanced", MERBIT_METHOD_CB, "coo_max=257 aggregate=1 balance=1", 256},
+               {"cb-t256", MERBIT_METHOD_CB, "aggregate=0.15", 256},
+               {"cb-balanced", MERBIT_METHOD_CB, "balance=1", 256},
+               {"cb-coo20", MERBIT_METHOD_CB, "coo_max=20", 0},
+               {"cb-dense64", MERBIT_METHOD_CB, "csr_max=64", 0},
+               {"cb-dense200", MERBIT_METHOD_CB, "csr_max=200", 0},
+               {"cb-s64", MERBIT_METHOD_CB, "steps=64", 0},
+               {"cb-s256", MERBIT_METHOD_CB, "steps=256", 0}};
   const mbi_method *row;
   size_t i;
   int k;
-  bench_add_method(b, "auto", MERBIT_METHOD_AUTO, 0, NULL);
-  bench_add_method(b, "light", MERBIT_METHOD_AUTO, 1, NULL);
+  bench_add_method(b, "auto", MERBIT_METHOD_AUTO, 0, NULL, 0);
+  bench_add_method(b, "light", MERBIT_METHOD_AUTO, 1, NULL, 0);
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
     if (row->cuda != NULL && row->number != MERBIT_METHOD_MERBIT &&
         row->number < MERBIT_METHOD_BSR_ROWS &&
         (row->takes & (MBI_OF_BLOCKS | MBI_TAKES_VECTORS_CUDA)) == 0) {
-      bench_add_method(b, row->name, row->number, 0, NULL);
+      bench_add_method(b, row->name, row->number, 0, NULL, 0);
     }
   }
   for (i = 0; i < sizeof tuned / sizeof tuned[0]; i++) {
-    bench_add_method(b, tuned[i].name, tuned[i].method, 0, tuned[i].tuning);
+    bench_add_method(b, tuned[i].name, tuned[i].method, 0, tuned[i].tuning, tuned[i].threads);
   }
   bench_add_merge_variants(b);
   bench_add_orders(b);

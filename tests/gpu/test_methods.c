@@ -46,7 +46,9 @@ static const struct {
     {MERBIT_METHOD_NONZERO_SPLIT,
      {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}}},
     {MERBIT_METHOD_PATH_WALK,
-     {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}}}};
+     {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}}},
+    {MERBIT_METHOD_PATH_GLOBAL,
+     {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {300, 0, 96}, {8, 0, 512}}}};
 enum { TUNED = sizeof tuned / sizeof tuned[0] };
 
 static const method_shape *shapes_of(merbit_method method) {
@@ -63,7 +65,8 @@ static const merbit_method apart[] = {
     MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED,
     MERBIT_METHOD_HUBS, MERBIT_METHOD_CB,     MERBIT_METHOD_MERGE};
 
-/* The forms of CB: all COO, all dense, all CSR, columns aggregated always and never. */
+/* The forms of CB: all COO, all dense, all CSR, columns aggregated always and never; tasks by
+ * the paper's queue in every other one. */
 static const struct {
   double aggregate;
   int coo_max, csr_max;
@@ -71,9 +74,9 @@ static const struct {
                    {1e-9, 1, 256}, {1, 8, 40},     {0.5, 1, 0}};
 
 static void cb_take(merbit_plan_desc *desc, int variant) {
-  tuning_write(desc, "steps=%d aggregate=%g coo_max=%d csr_max=%d",
+  tuning_write(desc, "steps=%d aggregate=%g coo_max=%d csr_max=%d balance=%d",
                shapes_of(MERBIT_METHOD_CB)[variant].first, forms[variant].aggregate,
-               forms[variant].coo_max, forms[variant].csr_max);
+               forms[variant].coo_max, forms[variant].csr_max, variant % 2);
 }
 
 static void every_matrix_meets_the_bound(merbit_method method) {
@@ -284,7 +287,7 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
   assert_non_null(strstr(line, "8 lanes a row, 3 nonzeros in flight, 256 threads"));
   assert_int_equal(chosen(2, 0, 0, MERBIT_METHOD_MERBIT, line), MERBIT_METHOD_MERBIT);
-  assert_non_null(strstr(line, "carry-out commit"));
+  assert_non_null(strstr(line, "carry-out commit, 0.00% of the tiles within one row"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_BINNED, line), MERBIT_METHOD_BINNED);
   assert_non_null(strstr(line, "1 strips of 12288 columns, 1 parts of 8192 nonzeros, 2 tiles a "
                                "warp, 100.0% of the slots filled, 512 threads"));
@@ -304,6 +307,8 @@ static void a_plan_tells_its_choice(void **state) {
   assert_non_null(strstr(line, "1 chunks of 256 x 7 nonzeros"));
   assert_int_equal(chosen(29, 0, 0, MERBIT_METHOD_PATH_WALK, line), MERBIT_METHOD_PATH_WALK);
   assert_non_null(strstr(line, "2 chunks of 256 x 7 steps of the path"));
+  assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_PATH_GLOBAL, line), MERBIT_METHOD_PATH_GLOBAL);
+  assert_non_null(strstr(line, "92 threads of 7 steps of the path; sums by atomics"));
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_CB, line), MERBIT_METHOD_CB);
   assert_non_null(
       strstr(line, "0 COO, 4 CSR and 0 dense blocks of 16 x 16, columns as they are, "));

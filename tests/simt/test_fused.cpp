@@ -385,9 +385,9 @@ static void check_round(int single, int pre, int last, int when, int place, long
   }
 }
 
-// In quick effort a third of them by turns.
+// In quick effort a seventh of them by turns.
 static void test_rounds(void **) {
-  const uint64_t apart = (uint64_t)test_effort(3, 1);
+  const uint64_t apart = (uint64_t)test_effort(7, 1);
   for (int last = 0; last < MBI_CG_RING; last++) {
     for (int when = 0; when <= last; when++) {
       for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {

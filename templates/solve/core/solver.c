@@ -158,6 +158,9 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   sums.vectors = 1;
   desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
   desc.side = solver->side;
+#ifdef MERBIT_STUDY_METHODS
+  desc.method = solver->desc.product;
+#endif
   desc.deterministic = solver->desc.deterministic;
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;

@@ -203,7 +203,11 @@ typedef struct mbi_cuda_method {
   const char *knobs;
 } mbi_cuda_method;
 
+#ifdef MERBIT_STUDY_METHODS
+#define MBI_KNOBS 5
+#else
 #define MBI_KNOBS 4 /* of a method at most */
+#endif
 
 /* The number of products that take as long as building a form of the matrix in addition to
  * SCAN's schedule: any other form, or SCAN's own with other columns. A ratio that does not

@@ -45,6 +45,9 @@ MBI_INTERNAL merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options
   options->csr_max = csr_max > 0 ? (uint64_t)csr_max : 128;
   options->steps = (uint64_t)steps;
   options->processors = context->device.multiprocessors;
+#ifdef MERBIT_STUDY_METHODS
+  options->warps = mbi_knob(plan, MBI_KNOB_CB_BALANCE) != 0 ? cb->threads / 32 : 0;
+#endif
   return MERBIT_OK;
 }
 
