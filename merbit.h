@@ -3484,7 +3484,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "9c64d2aed7d400a6f3fefd0347a9950c9418cc53ccc29c8fd341d3b9351ae269"
+#define MBI_KERNEL_HASH "2cef2c42ec3218267c6164e644018c347095936c9f1dff66d8f0661aa8ef445d"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7701,12 +7701,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 j = 0; j < MBK_PACK; j++) {\nif (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
 "value[g][j] = value[g][j - 1];\n} else {\nrow_number += j > 0;\n"
 "value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
-"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n\n"
+"? mbk_load(by_row + MBK_ROW_OF(row_number))\n: (MBK_VALUE)0;\n}\n}\n}\n}\n\n\n\n"
 "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
 "const mbk_u32 *const row_id = rows.row_id;\n"
 "const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
-"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
-"mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n(void)row_id;\n#endif\n"
+"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\nif (ahead < count) {\n"
+"mbk_prefetch(rows.y + rows.from + ahead);\n}\n(void)row_id;\n#endif\n"
 "return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n}\n\n\n\n"
 "template <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
@@ -19106,7 +19106,7 @@ static merbit_status mbi_nonempty_compact(merbit_plan *plan) {
 #define MBI_CHOOSE_H
 
 #ifndef MBI_CHOOSE_SMALL
-#define MBI_CHOOSE_SMALL 0.636
+#define MBI_CHOOSE_SMALL 0.57
 #endif
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 0.04
@@ -19138,7 +19138,6 @@ typedef struct mbi_traffic {
 	double values;
 	double vectors, stream, gathers;
 	double lists;
-	double light;
 } mbi_traffic;
 
 #endif
@@ -19146,7 +19145,9 @@ typedef struct mbi_traffic {
 #define MBI_STREAM_SHARE 0.98
 
 static int mbi_choose_small(const merbit_plan *plan) {
-	return (double)mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+	const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
+	return plan->device.nnz == 0 || (double)(mbi_device_csr_stream_bytes(plan) + vectors) <=
+			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
 static double mbi_choose_stream(const merbit_plan *plan) {
@@ -19190,8 +19191,21 @@ static double mbi_choose_gather(const merbit_plan *plan, double bytes) {
 	return 1.0 / (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
+static double mbi_choose_offsets(const merbit_plan *plan) {
+	return (double)plan->device.rows * (double)mbi_index_bytes(plan->device.offset_type) *
+			mbi_choose_stream(plan);
+}
+
 static double mbi_choose_longer(double seconds, double walk) {
 	return walk > seconds ? walk : seconds;
+}
+
+static double mbi_choose_overlap(double streaming, double gathering) {
+	return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
+}
+
+static double mbi_walk_end(const merbit_plan *plan, double count, double at_once) {
+	return count / at_once * 2 * mbi_walk_load(plan);
 }
 
 static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
@@ -19211,7 +19225,6 @@ static mbi_traffic mbi_traffic_of(const merbit_plan *plan) {
 	shared = t.rows * t.size <= plan->profile->l2_bytes ? 0 : shared < t.rows * t.size / 32 ? shared
 			: t.rows * t.size / 32;
 	t.lists = count < t.rows ? (4.0 * t.rows + 64.0 * shared) * stream : 0;
-	t.light = plan->type == MERBIT_F64 && t.gathers < t.stream / 2 ? 0.8 : 1.0;
 	return t;
 }
 
@@ -20262,8 +20275,8 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	double seconds =
-			t.vectors + t.lists + t.stream + t.gathers + mbi_walk_fixup(plan, MBI_SCAN_TILE);
+	double seconds = 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream, t.gathers) +
+			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
 	if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
 		seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
 	}
@@ -20494,9 +20507,9 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 
 static double mbi_merge_path_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	return plan->device.nnz < plan->device.rows / 2 ? t.vectors + t.stream + t.gathers +
-			t.rows * (double)mbi_index_bytes(plan->device.offset_type) * mbi_choose_stream(plan) +
-			mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
+	return plan->device.nnz < plan->device.rows / 2
+			? mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan), t.gathers) +
+			plan->profile->launch_seconds + mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
 }
 
 static const mbi_cuda_method mbi_merge_path_method = {
@@ -20545,11 +20558,6 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
 	const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
 	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
 	return wish != 0 ? wish : share > 8 ? 8 : (int)share;
-}
-
-static int mbi_rows_fill(const merbit_plan *plan) {
-	const int lanes = mbi_rows_lanes(plan);
-	return lanes == 32 && mbi_rows_unroll(plan, lanes) == 8;
 }
 
 static double mbi_rows_at_once(const merbit_plan *plan) {
@@ -20651,20 +20659,35 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 			r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-static int mbi_rows_gather(const merbit_plan *plan) {
-	return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
-			plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
+static int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) == 32; }
+
+#define MBI_ROWS_HALF 2300.0
+
+static double mbi_rows_thin(const merbit_plan *plan) {
+	const double processors = plan->context->device.multiprocessors;
+	const double full = 2048.0 * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+	const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
+	const double half = MBI_ROWS_HALF * processors;
+	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
+}
+
+static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
+	const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
+	const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
+	return lanes > 2048.0 * plan->context->device.multiprocessors || all <= some ? t->gathers
+			: t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
 }
 
 static double mbi_rows_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	const double scan = t.vectors + t.stream + t.gathers;
-	if (plan->type == MERBIT_F64 && t.light == 1.0 && mbi_rows_fill(plan)) {
-		return mbi_choose_longer(t.vectors + mbi_choose_longer(t.stream, t.gathers),
-				mbi_rows_walk(plan));
-	}
-	if (plan->nonempty.slots / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
+	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
+	const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
+	if (uneven > 1) { return HUGE_VAL; }
+	return mbi_choose_longer(
+			((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) * mbi_rows_thin(plan) *
+			mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan),
+			mbi_rows_gathers(plan, &t)) + mbi_walk_end(plan, t.nnz / t.rows, mbi_rows_at_once(plan)),
+			mbi_rows_walk(plan));
 }
 
 static const mbi_cuda_method mbi_rows_method = {
@@ -20738,9 +20761,12 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
 	return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
 }
 
+static double mbi_sliced_at_once(const merbit_plan *plan) {
+	return mbi_sliced_unroll(plan) * 16.0 / (double)mbi_type_size(plan->type);
+}
+
 static double mbi_sliced_walk(const merbit_plan *plan) {
-	const double pack = 16.0 / (double)mbi_type_size(plan->type);
-	return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
+	return mbi_walk(plan, mbi_sliced_at_once(plan), 2);
 }
 
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -20956,11 +20982,11 @@ static int mbi_sliced_trusted(const merbit_plan *plan) {
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	const double slots = (double)mbi_sliced_slots(plan) - t.nnz / 8;
+	const double slots = (double)mbi_sliced_slots(plan);
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
-	return mbi_choose_longer(t.vectors + t.gathers + (slots > t.nnz ? slots : t.nnz) *
-			(4.0 - 2.0 * plan->nonempty.narrow + t.values) * mbi_choose_stream(plan) * t.light,
-			mbi_sliced_walk(plan));
+	return mbi_choose_longer(1.08 * mbi_choose_overlap(t.vectors + slots *
+			(4.0 - 2.0 * plan->nonempty.narrow + t.values) * mbi_choose_stream(plan), t.gathers) +
+			mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)), mbi_sliced_walk(plan));
 }
 
 static const mbi_cuda_method mbi_sliced_method = {
@@ -21370,8 +21396,10 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 
 static double mbi_binned_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	return t.vectors + t.lists +
-			t.nnz * 1.1 * (4.5 + t.values + 2.0 * t.size) * mbi_choose_stream(plan) * 1.35 +
+	const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);
+	return t.vectors + t.lists + (t.lists > 0 ? t.vectors : 0) + plan->profile->launch_seconds +
+			t.nnz * (0.7 * bytes * mbi_choose_stream(plan) +
+			0.35 * t.size / 4.0 * mbi_choose_gather(plan, plan->profile->l2_bytes / 4)) +
 			mbi_walk_fixup(plan, 32 * MBI_BINNED_STEPS);
 }
 
@@ -22862,9 +22890,10 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? t.vectors + t.lists + t.stream +
-			t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors +
-			mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
+			? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream,
+			t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors) +
+			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
+			: HUGE_VAL;
 }
 
 static const mbi_cuda_method mbi_hubs_method = {
@@ -23403,8 +23432,8 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
 	double column;
 	if (!mbi_choose_full(plan)) { return HUGE_VAL; }
 	column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
-	return t.vectors + t.gathers +
-			t.nnz * (column + t.values) * mbi_choose_stream(plan) * 1.08 * t.light +
+	return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
+			t.gathers) + plan->profile->launch_seconds / 2 +
 			mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
 }
 
@@ -24400,7 +24429,7 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 #define MBI_CHOOSE_STEPS 3.0
 
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-	return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
+	return (mbi_rows_lone(plan) || plan->nonempty.slots / 7 <= plan->device.nnz / 4) &&
 			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

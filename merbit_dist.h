@@ -1,17 +1,19 @@
-/* merbit_dist.h: products y = alpha A x + beta y of a matrix whose rows lie on several processes.
+/* merbit_dist.h: products y = alpha A x + beta y of a matrix whose rows lie on several
+ * processes.
  *
- * merbit multiplies on one GPU or CPU. This second header joins several of them. Each process (a
- * rank, numbered from 0) has some contiguous rows of a square matrix and the same part of every
- * vector. merbit_dist_create finds which elements of x a rank needs from others (its halo). A
- * product then packs what others need, starts the exchange, multiplies by the columns that the rank
- * owns, waits for the halo, and adds the rest in those rows alone that have halo columns.
+ * merbit multiplies on one GPU or CPU. This second header joins several of them. Each process
+ * (a rank, numbered from 0) has some contiguous rows of a square matrix and the same part of
+ * every vector. merbit_dist_create finds which elements of x a rank needs from others (its
+ * halo). A product then packs what others need, starts the exchange, multiplies by the columns
+ * that the rank owns, waits for the halo, and adds the rest in those rows alone that have halo
+ * columns.
  *
- * How the ranks talk is up to the program: it fills a merbit_exchange with a few functions. Over MPI
- * that takes a dozen lines, and this header never includes mpi.h (docs/distributed.md). Between GPUs
- * merbit_exchange_nccl opens NCCL at run time.
+ * How the ranks talk is up to the program: it fills a merbit_exchange with a few functions.
+ * Over MPI that takes a dozen lines, and this header never includes mpi.h
+ * (docs/distributed.md). Between GPUs merbit_exchange_nccl opens NCCL at run time.
  *
- * USE. Copy merbit.h and this file into your project. In exactly one C or C++ file write, before any
- * system header,
+ * USE. Copy merbit.h and this file into your project. In exactly one C or C++ file write,
+ * before any system header,
  *
  *     #define MERBIT_IMPLEMENTATION
  *     #define MERBIT_DIST_IMPLEMENTATION
@@ -20,20 +22,20 @@
  * In all other files write the include alone. This header includes merbit.h, and both
  * implementations must be in the same file.
  *
- * COLLECTIVE CALLS. The calls marked "collective" are made by all ranks, in the same order. If one
- * rank fails in merbit_dist_create or merbit_dist_update_values, all ranks return the same status,
- * and merbit_last_error gives on each of them a sentence that begins with the rank at fault. In a
- * product or a solve a rank that fails calls merbit_exchange.abort; the others return
- * MERBIT_IO_ERROR as soon as a function of their exchange fails. How long a function waits for a
- * rank that is gone is up to the exchange.
+ * COLLECTIVE CALLS. The calls marked "collective" are made by all ranks, in the same order. If
+ * one rank fails in merbit_dist_create or merbit_dist_update_values, all ranks return the same
+ * status, and merbit_last_error gives on each of them a sentence that begins with the rank at
+ * fault. In a product or a solve a rank that fails calls merbit_exchange.abort; the others
+ * return MERBIT_IO_ERROR as soon as a function of their exchange fails. How long a function
+ * waits for a rank that is gone is up to the exchange.
  *
  * REPEATABILITY. Results are the same bits in every run with the same number of ranks, if
- * plan_desc.deterministic is set. With another number of ranks they differ by rounding, except with
- * merbit_dist_desc.whole_rows and a named method: then products are the same bits for any number of
- * ranks. Dots and solves are not, because each rank adds up its own part first.
+ * plan_desc.deterministic is set. With another number of ranks they differ by rounding, except
+ * with merbit_dist_desc.whole_rows and a named method: then products are the same bits for any
+ * number of ranks. Dots and solves are not, because each rank adds up its own part first.
  *
- * LIMITS. F64 and F32. Square matrices. A rank has at most 2^31 - 1 rows, and its halo has at most
- * 2^31 - 1 elements less the rank's rows; all ranks together may have up to 2^62 rows.
+ * LIMITS. F64 and F32. Square matrices. A rank has at most 2^31 - 1 rows, and its halo has at
+ * most 2^31 - 1 elements less the rank's rows; all ranks together may have up to 2^62 rows.
  */
 #ifndef MERBIT_DIST_H
 #define MERBIT_DIST_H
@@ -49,7 +51,7 @@
 extern "C" {
 #endif
 
-/* ==== >>DIST TYPES ============================================================================ */
+/* ==== >>DIST TYPES ======================================================================== */
 
 /* `bytes` bytes at `data` that go to, or come from, the rank `rank`. */
 typedef struct merbit_message {
@@ -58,50 +60,51 @@ typedef struct merbit_message {
   size_t bytes;
 } merbit_message;
 
-/* How the ranks talk. All ranks call the same functions in the same order; the thread that uses the
- * operator makes the calls. Each function returns 0, or nonzero for a failure, after which only
- * `error` and `abort` are called. A function that waits for other ranks should give up after some
- * time, as there is nobody else who could. merbit copies this struct; what `user` points to must
- * outlive every operator made with it. Operators may share an exchange if their calls take turns in
- * the same order on all ranks. */
+/* How the ranks talk. All ranks call the same functions in the same order; the thread that uses
+ * the operator makes the calls. Each function returns 0, or nonzero for a failure, after which
+ * only `error` and `abort` are called. A function that waits for other ranks should give up
+ * after some time, as there is nobody else who could. merbit copies this struct; what `user`
+ * points to must outlive every operator made with it. Operators may share an exchange if their
+ * calls take turns in the same order on all ranks. */
 typedef struct merbit_exchange {
   int rank;  /* of this process: 0 to ranks - 1 */
   int ranks; /* number of ranks: 1 or more */
   /* Sends to[q] to each rank q and receives from[q] from it, this rank included. Both are host
-   * arrays of `ranks` numbers. Returns when from[] is complete. Called by set-up, by error reports
-   * and, if `sum` is NULL, by dots. */
+   * arrays of `ranks` numbers. Returns when from[] is complete. Called by set-up, by error
+   * reports and, if `sum` is NULL, by dots. */
   int (*counts)(void *user, const int64_t *to, int64_t *from);
-  /* Starts to send and to receive. Between each pair of ranks there is at most one message in each
-   * direction, never one to the rank itself, and sizes fit: what one rank sends the other
-   * receives. Both lists are in ascending order of ranks and may be empty. The lists and the data
-   * stay as they are until `finish` returns, or on a device until the work of `finish` is done. A
-   * rank may start while others have not yet finished the exchange before. `stream` is a CUstream if
-   * device_messages is set: then the transfers begin after the work that it has, and start may
-   * return at once. Otherwise it is NULL. */
+  /* Starts to send and to receive. Between each pair of ranks there is at most one message in
+   * each direction, never one to the rank itself, and sizes fit: what one rank sends the other
+   * receives. Both lists are in ascending order of ranks and may be empty. The lists and the
+   * data stay as they are until `finish` returns, or on a device until the work of `finish` is
+   * done. A rank may start while others have not yet finished the exchange before. `stream` is
+   * a CUstream if device_messages is set: then the transfers begin after the work that it has,
+   * and start may return at once. Otherwise it is NULL. */
   int (*start)(void *user, const merbit_message *sends, int send_count,
                const merbit_message *receives, int receive_count, void *stream);
-  /* Returns when all that the last `start` began is complete. With device_messages it may return at
-   * once: work that is enqueued on `stream` (the one given to start) afterwards then finds the data
-   * complete. One call follows each `start`. */
+  /* Returns when all that the last `start` began is complete. With device_messages it may
+   * return at once: work that is enqueued on `stream` (the one given to start) afterwards then
+   * finds the data complete. One call follows each `start`. */
   int (*finish)(void *user, void *stream);
-  /* Replaces each of `count` doubles by its sum over all ranks: the same bits on every rank. With
-   * device_messages `values` is in device memory and the work is enqueued on `stream`, a stream of
-   * the caller; otherwise `values` is in host memory and the sums are complete on return. NULL: the
-   * operator collects the numbers by `counts` and adds them in the order of ranks. */
+  /* Replaces each of `count` doubles by its sum over all ranks: the same bits on every rank.
+   * With device_messages `values` is in device memory and the work is enqueued on `stream`, a
+   * stream of the caller; otherwise `values` is in host memory and the sums are complete on
+   * return. NULL: the operator collects the numbers by `counts` and adds them in the order of
+   * ranks. */
   int (*sum)(void *user, double *values, int count, void *stream);
-  /* Waits until the work on `stream` is done; returns nonzero if another rank is gone or the time is
-   * up. For exchanges with device_messages, whose transfers would otherwise be waited for without
-   * end. NULL: the operator waits by cuStreamSynchronize. */
+  /* Waits until the work on `stream` is done; returns nonzero if another rank is gone or the
+   * time is up. For exchanges with device_messages, whose transfers would otherwise be waited
+   * for without end. NULL: the operator waits by cuStreamSynchronize. */
   int (*wait)(void *user, void *stream);
-  /* Makes pending and later calls of all ranks fail as soon as can be. Called when this rank leaves
-   * a collective call after an error of its own. May be NULL. */
+  /* Makes pending and later calls of all ranks fail as soon as can be. Called when this rank
+   * leaves a collective call after an error of its own. May be NULL. */
   void (*abort)(void *user);
-  /* Returns a sentence about the last failure of a function above, which merbit puts into its own;
-   * or NULL. May be NULL. */
+  /* Returns a sentence about the last failure of a function above, which merbit puts into its
+   * own; or NULL. May be NULL. */
   const char *(*error)(void *user);
-  /* Nonzero: messages of operators on CUDA are in device memory. 0: the operator copies them through
-   * page-locked host memory and waits for them, so that its products cannot be captured in a
-   * graph. An operator on the CPU needs 0. */
+  /* Nonzero: messages of operators on CUDA are in device memory. 0: the operator copies them
+   * through page-locked host memory and waits for them, so that its products cannot be captured
+   * in a graph. An operator on the CPU needs 0. */
   int device_messages;
   void *user; /* passed to the functions */
 } merbit_exchange;
@@ -111,10 +114,10 @@ typedef struct merbit_dist_desc {
   /* Of the local products. operation, reordering, semiring, epilogue, vectors, block_rows and
    * block_cols must be left 0. vector_memory must be where the plan computes, or DEFAULT. */
   merbit_plan_desc plan;
-  /* Nonzero: a row with a halo column is multiplied as a whole after the exchange, so that its sum
-   * does not depend on where ranks begin. Name a method (plan.method), the same on all ranks:
-   * products then have the same bits for any number of ranks. It costs: less is left to overlap
-   * with the exchange. */
+  /* Nonzero: a row with a halo column is multiplied as a whole after the exchange, so that its
+   * sum does not depend on where ranks begin. Name a method (plan.method), the same on all
+   * ranks: products then have the same bits for any number of ranks. It costs: less is left to
+   * overlap with the exchange. */
   int whole_rows;
 } merbit_dist_desc;
 
@@ -136,8 +139,8 @@ typedef struct merbit_dist_info {
   double create_seconds; /* time of merbit_dist_create */
 } merbit_dist_info;
 
-/* A matrix whose rows lie on several ranks, prepared for products. One product, dot or solve at a
- * time, on one stream at a time. */
+/* A matrix whose rows lie on several ranks, prepared for products. One product, dot or solve at
+ * a time, on one stream at a time. */
 typedef struct merbit_dist merbit_dist;
 
 /* Options of merbit_dist_solve. `method` must be set; all else may be 0. */
@@ -146,16 +149,17 @@ typedef struct merbit_dist_solver_desc {
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
   merbit_preconditioner preconditioner; /* NONE or JACOBI */
-  int check_every;             /* CUDA: iterations between two convergence checks by the host; 0: 16.
-                                  The CPU checks after each */
-  double *history;             /* receives the estimated residuals of the checks, history[k] that of
-                                  check k; may be NULL */
-  int history_size;            /* number of elements of `history` */
+  int check_every;  /* CUDA: iterations between two convergence checks by the host; 0: 16.
+                       The CPU checks after each */
+  double *history;  /* receives the estimated residuals of the checks, history[k] that of
+                       check k; may be NULL */
+  int history_size; /* number of elements of `history` */
 } merbit_dist_solver_desc;
 
-/* How merbit_dist_solve or merbit_dist_pagerank went. The same on all ranks but for the time. */
+/* How merbit_dist_solve or merbit_dist_pagerank went. The same on all ranks but for the time.
+ */
 typedef struct merbit_dist_result {
-  merbit_stop stop;          /* CONVERGED, CAP, NOT_FINITE or BREAKDOWN */
+  merbit_stop stop; /* CONVERGED, CAP, NOT_FINITE or BREAKDOWN */
   int iterations;
   double residual;           /* solve: ||b - A x|| / ||b|| in the 2-norm, recomputed from x.
                                 pagerank: the L1 norm of the last change */
@@ -166,51 +170,51 @@ typedef struct merbit_dist_result {
 
 /* Options of merbit_dist_pagerank. All-zero means default. */
 typedef struct merbit_dist_pagerank_desc {
-  double damping;          /* the probability to follow a link, in (0, 1); 0: 0.85 */
-  double tolerance;        /* for the L1 norm of the change by an iteration; 0: 1e-10 in f64, 2^-22
-                              in f32 */
-  int max_iterations;      /* 0: 1000 */
-  int check_every;         /* as in merbit_dist_solver_desc */
-  const void *out_weights; /* the sum of the weights of each own vertex's outgoing links, 0 for a
-                              vertex without: as x of a product. NULL: the columns of the operator
-                              already add up to 1 (or to 0) */
+  double damping;     /* the probability to follow a link, in (0, 1); 0: 0.85 */
+  double tolerance;   /* for the L1 norm of the change by an iteration; 0: 1e-10 in f64, 2^-22
+                         in f32 */
+  int max_iterations; /* 0: 1000 */
+  int check_every;    /* as in merbit_dist_solver_desc */
+  const void *out_weights; /* the sum of the weights of each own vertex's outgoing links, 0 for
+                              a vertex without: as x of a product. NULL: the columns of the
+                              operator already add up to 1 (or to 0) */
 } merbit_dist_pagerank_desc;
 
-/* ==== >>DIST FUNCTIONS ======================================================================== */
+/* ==== >>DIST FUNCTIONS ==================================================================== */
 
-/* Makes an operator. Collective. `rows` has this rank's rows: a CSR view in host memory, of F64 or
- * F32, whose columns are global, of 32 or 64 bits; rows->cols is the number of columns of the whole
- * matrix, which may exceed 2^31 - 1. Rank 0 has the
- * first rows->rows rows of the matrix, rank 1 the next ones, and so on; a rank may have none. x is
- * divided like the rows. Columns need not be sorted; duplicates add up. values NULL: all are 1.
- * Nothing of `rows` is needed after the call. `desc` may be NULL. The context may be on CUDA or on
- * the CPU, but must be on the same side on all ranks.
+/* Makes an operator. Collective. `rows` has this rank's rows: a CSR view in host memory, of F64
+ * or F32, whose columns are global, of 32 or 64 bits; rows->cols is the number of columns of
+ * the whole matrix, which may exceed 2^31 - 1. Rank 0 has the first rows->rows rows of the
+ * matrix, rank 1 the next ones, and so on; a rank may have none. x is divided like the rows.
+ * Columns need not be sorted; duplicates add up. values NULL: all are 1. Nothing of `rows` is
+ * needed after the call. `desc` may be NULL. The context may be on CUDA or on the CPU, but must
+ * be on the same side on all ranks.
  *
- * On all ranks it fails with MERBIT_INVALID_ARGUMENT if the ranks' rows do not add up to rows->cols,
- * or if the ranks differ in cols, type, side or whole_rows; with MERBIT_INVALID_MATRIX for a bad
- * offset or column; with MERBIT_NOT_SUPPORTED, MERBIT_OUT_OF_MEMORY and the statuses of
- * merbit_plan_create; with MERBIT_IO_ERROR if a function of the exchange fails. */
+ * On all ranks it fails with MERBIT_INVALID_ARGUMENT if the ranks' rows do not add up to
+ * rows->cols, or if the ranks differ in cols, type, side or whole_rows; with
+ * MERBIT_INVALID_MATRIX for a bad offset or column; with MERBIT_NOT_SUPPORTED,
+ * MERBIT_OUT_OF_MEMORY and the statuses of merbit_plan_create; with MERBIT_IO_ERROR if a
+ * function of the exchange fails. */
 MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
                                             const merbit_exchange *exchange,
-                                            const merbit_view *rows, const merbit_dist_desc *desc,
-                                            merbit_dist **dist);
-/* Gives the operator up; NULL is accepted. Not collective. It first waits for the operator's work on
- * CUDA. */
+                                            const merbit_view *rows,
+                                            const merbit_dist_desc *desc, merbit_dist **dist);
+/* Gives the operator up; NULL is accepted. Not collective. No product may be running. */
 MERBIT_API void merbit_dist_destroy(merbit_dist *dist);
 
-/* Computes y = alpha A x + beta y. Collective. x and y have as many elements as the rank has rows, of
- * the operator's type, where it computes (on CUDA: device memory), and must not overlap. alpha and
- * beta are as in merbit_spmv: NULL means 1 and 0; beta = 0 never reads y; all ranks give the same
- * numbers. On CUDA the work is enqueued on `stream`, a CUstream or NULL for the default stream. With
- * device messages the call returns when all is enqueued and can be captured in a graph, which all
- * ranks must launch; the first product on a stream should not be captured, because an exchange may
- * connect then. Fails with MERBIT_IO_ERROR if a function of the exchange fails, and with the
- * statuses of merbit_spmv. */
+/* Computes y = alpha A x + beta y. Collective. x and y have as many elements as the rank has
+ * rows, of the operator's type, where it computes (on CUDA: device memory), and must not
+ * overlap. alpha and beta are as in merbit_spmv: NULL means 1 and 0; beta = 0 never reads y;
+ * all ranks give the same numbers. On CUDA the work is enqueued on `stream`, a CUstream or NULL
+ * for the default stream. With device messages the call returns when all is enqueued and can be
+ * captured in a graph, which all ranks must launch; the first product on a stream should not be
+ * captured, because an exchange may connect then. Fails with MERBIT_IO_ERROR if a function of
+ * the exchange fails, and with the statuses of merbit_spmv. */
 MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, const void *x,
                                           const void *beta, void *y, void *stream);
-/* Computes the dot product of two distributed vectors, x and y as in merbit_dist_spmv; they may be
- * the same. Collective. Sums are doubles. *result is in host memory and the same bits on all ranks.
- * The call waits for the stream. */
+/* Computes the dot product of two distributed vectors, x and y as in merbit_dist_spmv; they may
+ * be the same. Collective. Sums are doubles. *result is in host memory and the same bits on all
+ * ranks. The call waits for the stream. */
 MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const void *y,
                                          double *result, void *stream);
 /* Copies new values for the same structure into the operator: as many as the view of
@@ -219,42 +223,45 @@ MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const
 MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values);
 /* Writes to *info what the operator is. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_dist_get_info(const merbit_dist *dist, merbit_dist_info *info);
-/* Writes one line that says what the rank has and how its two products are multiplied. Writes at most
- * `size` bytes, always terminated if size > 0. Returns the length of the whole line. */
+/* Writes one line that says what the rank has and how its two products are multiplied. Writes
+ * at most `size` bytes, always terminated if size > 0. Returns the length of the whole line. */
 MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size_t size);
 
-/* Says what the halo would be, without other ranks: `rows` as in merbit_dist_create (its values are
- * not read), first_row the number of its first row in the whole matrix. Sets rows, first_row, halo,
- * boundary_rows, own_nnz and halo_nnz of *info (those of an operator without whole_rows), and
- * nothing else. */
+/* Says what the halo would be, without other ranks: `rows` as in merbit_dist_create (its values
+ * are not read), first_row the number of its first row in the whole matrix. Sets rows,
+ * first_row, halo, boundary_rows, own_nnz and halo_nnz of *info (those of an operator without
+ * whole_rows), and nothing else. */
 MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const merbit_view *rows,
                                               int64_t first_row, merbit_dist_info *info);
-/* Numbers vertices so that each part of a partition is contiguous, as merbit_dist_create needs it.
- * part[i], from 0 to parts - 1, is the part of vertex i, for example from METIS or Scotch. Vertex i
- * gets the number number[i]; within a part the order stays. Part p begins at first[p]; first has
- * parts + 1 elements, the last of which is `vertices`. All arrays are in host memory and yours. */
+/* Numbers vertices so that each part of a partition is contiguous, as merbit_dist_create needs
+ * it. part[i], from 0 to parts - 1, is the part of vertex i, for example from METIS or Scotch.
+ * Vertex i gets the number number[i]; within a part the order stays. Part p begins at first[p];
+ * first has parts + 1 elements, the last of which is `vertices`. All arrays are in host memory
+ * and yours. */
 MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t vertices,
                                               const int32_t *part, int parts, int64_t *number,
                                               int64_t *first);
 
 /* Solves A x = b by CG (Hestenes, Stiefel 1952) or BiCGSTAB (van der Vorst 1992), as in Saad,
- * Iterative Methods for Sparse Linear Systems, 2nd edition, algorithms 9.1 and 7.7. Collective. b and
- * x are as x and y of merbit_dist_spmv. The iteration begins with x = 0 or, if start_from_x is not
- * 0, with the given x. On CUDA, work is on `stream`; with device messages and a `sum` no number
- * passes through the host between two convergence checks. The call is complete on return. It returns
- * MERBIT_OK however the iteration ended: result->stop says how. `result` may be NULL. */
+ * Iterative Methods for Sparse Linear Systems, 2nd edition, algorithms 9.1 and 7.7. Collective.
+ * b and x are as x and y of merbit_dist_spmv. The iteration begins with x = 0 or, if
+ * start_from_x is not 0, with the given x. On CUDA, work is on `stream`; with device messages
+ * and a `sum` no number passes through the host between two convergence checks. The call is
+ * complete on return. It returns MERBIT_OK however the iteration ended: result->stop says how.
+ * `result` may be NULL. */
 MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
                                            const merbit_dist_solver_desc *desc, const void *b,
                                            void *x, int start_from_x, void *stream,
                                            merbit_dist_result *result);
-/* Computes PageRank by the power method. Collective. Entry (i, j) of the operator is the weight of
- * the link from j to i: the operator is the transpose of the link graph. Weights must be at least 0;
- * a link graph's pattern will do. The rank of vertices without outgoing links goes to all vertices
- * alike, and so do teleports. `ranks` is as y of merbit_dist_spmv; it receives ranks whose sum over
- * all ranks of processes is 1. `desc` and `result` may be NULL. */
+/* Computes PageRank by the power method. Collective. Entry (i, j) of the operator is the weight
+ * of the link from j to i: the operator is the transpose of the link graph. Weights must be at
+ * least 0; a link graph's pattern will do. The rank of vertices without outgoing links goes to
+ * all vertices alike, and so do teleports. `ranks` is as y of merbit_dist_spmv; it receives
+ * ranks whose sum over all ranks of processes is 1. `desc` and `result` may be NULL. */
 MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
-                                              const merbit_dist_pagerank_desc *desc, void *ranks,
-                                              void *stream, merbit_dist_result *result);
+                                              const merbit_dist_pagerank_desc *desc,
+                                              void *ranks, void *stream,
+                                              merbit_dist_result *result);
 
 /* ==== >>DIST NCCL FUNCTIONS =================================================================== */
 
@@ -312,70 +319,42 @@ MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange);
 
 /* What this file uses of merbit.h beyond its public functions: the context's record and its
  * references (mbi_context_retain, mbi_context_unref), errors (mbi_fail, MBI_TRY), memory
- * (mbi_allocate, mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time (mbi_seconds),
- * entering the CUDA context, allocating, copying and waiting there (mbi_device_...), compiling and
- * launching kernels (mbi_preamble, mbi_program_..., mbi_device_launch), and finding functions of
- * libcuda (mbi_library_function). */
+ * (mbi_allocate, mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time
+ * (mbi_seconds), entering the CUDA context, allocating, copying and waiting there
+ * (mbi_device_...), compiling and launching kernels (mbi_preamble, mbi_program_...,
+ * mbi_device_launch), and finding functions of libcuda (mbi_library_function). */
 
-/* ==== >>DIST TEXTS ============================================================================ */
+/* ==== >>DIST TEXTS ======================================================================== */
 
-/* Code that the CPU runs as it is and NVRTC compiles as a string. Neither comments nor directives may
- * stand inside; MBI_DIST_HERE begins each function. */
-#define MBI_DIST_BOTH(name, ...)                                                               \
-  __VA_ARGS__ static const char name[] = #__VA_ARGS__;
+/* Code that the CPU runs as it is and NVRTC compiles as a string. Neither comments nor
+ * directives may stand inside; MBI_DIST_HERE begins each function. */
+#define MBI_DIST_BOTH(name, ...) __VA_ARGS__ static const char name[] = #__VA_ARGS__;
 #define MBI_DIST_HERE static
 
 /* The numbers of a solve, which are doubles where the operator computes: ONE is 1; STOP why the
- * iteration ended, a MBI_DIST_STOP number; TARGET the squared residual at which it ends (PageRank:
- * the change); RR the squared residual, BB the squared right-hand side; then those of the methods.
- * SUM and the three that follow receive sums over rows, then over ranks. STEP numbers are what
- * mbi_dist_step computes. */
+ * iteration ended, a MBI_DIST_STOP number; TARGET the squared residual at which it ends
+ * (PageRank: the change); RR the squared residual, BB the squared right-hand side; then those
+ * of the methods. SUM and the three that follow receive sums over rows, then over ranks. STEP
+ * numbers are what mbi_dist_step computes. */
 MBI_DIST_BOTH(
     mbi_dist_text_numbers,
-    enum {
-      MBI_DIST_ONE,
-      MBI_DIST_STOP,
-      MBI_DIST_ITERATIONS,
-      MBI_DIST_CAP,
-      MBI_DIST_TARGET,
-      MBI_DIST_RR,
-      MBI_DIST_BB,
-      MBI_DIST_JACOBI,
-      MBI_DIST_RHO,
-      MBI_DIST_ALPHA,
-      MBI_DIST_BETA,
-      MBI_DIST_OMEGA,
-      MBI_DIST_BETA_OMEGA,
-      MBI_DIST_SHIFT,
-      MBI_DIST_DAMPING,
-      MBI_DIST_VERTICES,
-      MBI_DIST_SUM,
-      MBI_DIST_NUMBERS = MBI_DIST_SUM + 4
-    };
-    enum {
-      MBI_DIST_RUNS,
-      MBI_DIST_CONVERGED,
-      MBI_DIST_CAPPED,
-      MBI_DIST_BROKEN,
-      MBI_DIST_NOT_FINITE
-    };
-    enum {
-      MBI_DIST_STEP_START,
-      MBI_DIST_STEP_CG_ALPHA,
-      MBI_DIST_STEP_CG_BETA,
-      MBI_DIST_STEP_BICGSTAB_ALPHA,
-      MBI_DIST_STEP_BICGSTAB_OMEGA,
-      MBI_DIST_STEP_BICGSTAB_BETA,
-      MBI_DIST_STEP_PAGERANK_SHIFT,
-      MBI_DIST_STEP_PAGERANK_CHANGE
-    };
+    enum {MBI_DIST_ONE, MBI_DIST_STOP, MBI_DIST_ITERATIONS, MBI_DIST_CAP, MBI_DIST_TARGET,
+          MBI_DIST_RR, MBI_DIST_BB, MBI_DIST_JACOBI, MBI_DIST_RHO, MBI_DIST_ALPHA,
+          MBI_DIST_BETA, MBI_DIST_OMEGA, MBI_DIST_BETA_OMEGA, MBI_DIST_SHIFT, MBI_DIST_DAMPING,
+          MBI_DIST_VERTICES, MBI_DIST_SUM, MBI_DIST_NUMBERS = MBI_DIST_SUM + 4};
+    enum {MBI_DIST_RUNS, MBI_DIST_CONVERGED, MBI_DIST_CAPPED, MBI_DIST_BROKEN,
+          MBI_DIST_NOT_FINITE};
+    enum {MBI_DIST_STEP_START, MBI_DIST_STEP_CG_ALPHA, MBI_DIST_STEP_CG_BETA,
+          MBI_DIST_STEP_BICGSTAB_ALPHA, MBI_DIST_STEP_BICGSTAB_OMEGA,
+          MBI_DIST_STEP_BICGSTAB_BETA, MBI_DIST_STEP_PAGERANK_SHIFT,
+          MBI_DIST_STEP_PAGERANK_CHANGE};
 
     MBI_DIST_HERE int mbi_dist_why(const double *scalars) {
       return (int)scalars[MBI_DIST_STOP];
     })
 
-/* Computes the numbers of a method between two passes over the vectors. Once STOP is set, nothing
- * changes. Saad, algorithms 9.1 (CG; START, CG_ALPHA, CG_BETA) and 7.7 (BiCGSTAB). */
+/* Computes the numbers of a method between two passes over the vectors. Once STOP is set,
+ * nothing changes. Saad, algorithms 9.1 (CG; START, CG_ALPHA, CG_BETA) and 7.7 (BiCGSTAB). */
 MBI_DIST_BOTH(
     mbi_dist_text_step,
     MBI_DIST_HERE void mbi_dist_check(double *s) {
@@ -444,10 +423,10 @@ MBI_DIST_BOTH(
     })
 
 /* A pass over vectors of `rows` elements: out = scale * (sum of sign[k] * scalars[factor[k]] *
- * in[k]). factor[k] < 0: no such term; in[k] NULL: ones; scale NULL: ones; out NULL: only sums. Then
- * sums[k] = left[k] . right[k] of the new values; left[k] NULL: no such sum; right[k] NULL: ones.
- * `change`: sums[0] is the L1 norm of the change of `out` instead. Unless `always` is set, nothing is
- * done once STOP is. */
+ * in[k]). factor[k] < 0: no such term; in[k] NULL: ones; scale NULL: ones; out NULL: only sums.
+ * Then sums[k] = left[k] . right[k] of the new values; left[k] NULL: no such sum; right[k]
+ * NULL: ones. `change`: sums[0] is the L1 norm of the change of `out` instead. Unless `always`
+ * is set, nothing is done once STOP is. */
 MBI_DIST_BOTH(
     mbi_dist_text_pass,
     typedef struct mbi_dist_pass {
@@ -501,8 +480,7 @@ MBI_DIST_BOTH(
 
 /* Moves `count` elements by the numbers `at`. */
 MBI_DIST_BOTH(
-    mbi_dist_text_move,
-    enum { MBI_DIST_GATHER, MBI_DIST_ADD, MBI_DIST_PLACE };
+    mbi_dist_text_move, enum {MBI_DIST_GATHER, MBI_DIST_ADD, MBI_DIST_PLACE};
 
     typedef struct mbi_dist_move {
       const void *from;
@@ -533,8 +511,8 @@ MBI_DIST_BOTH(
       }
     })
 
-/* The kernels around them. MBK_DIST_SINGLE is 1 for F32. A block of 256 threads adds up its part of
- * the sums in a fixed order, and mbk_dist_total the blocks'. */
+/* The kernels around them. MBK_DIST_SINGLE is 1 for F32. A block of 256 threads adds up its
+ * part of the sums in a fixed order, and mbk_dist_total the blocks'. */
 #define MBI_DIST_THREADS 256
 #define MBI_DIST_BLOCKS 1024 /* the most of a pass */
 
@@ -609,7 +587,7 @@ static const char mbi_dist_text_number_kernels[] =
     "  }\n"
     "}\n";
 
-/* ==== >>DIST STATE ============================================================================ */
+/* ==== >>DIST STATE ======================================================================== */
 
 /* Functions of libcuda that merbit.h does not use. */
 typedef struct mbi_dist_driver {
@@ -632,10 +610,11 @@ typedef struct mbi_dist_gpu {
   mbi_dist_driver driver;
   mbi_program vector_program, number_program;
   void *move, *pass, *total, *numbers; /* CUfunctions */
-  void *stream;          /* of the exchange, of high priority */
-  void *packed, *arrived; /* events: what is sent is packed; the halo is there */
-  int stream_made, packed_made, arrived_made; /* a failing driver may leave rubbish in a handle */
-  void *send, *receive;  /* page-locked memory of an exchange through the host; or NULL */
+  void *stream;                        /* of the exchange, of high priority */
+  void *packed, *arrived;              /* events: what is sent is packed; the halo is there */
+  int stream_made, packed_made,
+      arrived_made;     /* a failing driver may leave rubbish in a handle */
+  void *send, *receive; /* page-locked memory of an exchange through the host; or NULL */
 } mbi_dist_gpu;
 
 /* A CSR matrix in host memory with 32-bit columns. */
@@ -668,14 +647,14 @@ struct merbit_dist {
   uint64_t *is_diagonal; /* a bit for each entry of the view */
   int32_t *diagonal_row; /* the row of each entry on the diagonal, in their order */
   int64_t diagonal_nnz;
-  void *diagonal;                 /* [rows], sums of these entries, in host memory */
-  mbi_dist_csr own, boundary;     /* the matrices of the two plans */
-  merbit_plan *own_plan;          /* NULL: the rank has no rows */
-  merbit_plan *boundary_plan;     /* NULL: no row has a halo column */
+  void *diagonal;                   /* [rows], sums of these entries, in host memory */
+  mbi_dist_csr own, boundary;       /* the matrices of the two plans */
+  merbit_plan *own_plan;            /* NULL: the rank has no rows */
+  merbit_plan *boundary_plan;       /* NULL: no row has a halo column */
   merbit_message *sends, *receives; /* a product's */
   mbi_dist_gpu gpu;
-  /* Arrays where the operator computes. A boundary product reads `used` own elements of x (0 unless
-   * whole_rows is set), then the halo; all of it is in halo_x. */
+  /* Arrays where the operator computes. A boundary product reads `used` own elements of x (0
+   * unless whole_rows is set), then the halo; all of it is in halo_x. */
   int64_t used;
   int32_t *pack_at, *used_at, *boundary_at;
   void *packed, *halo_x, *boundary_y;
@@ -683,7 +662,7 @@ struct merbit_dist {
   double *partial; /* two sums for each part of a pass */
 };
 
-/* ==== >>DIST RANKS ============================================================================ */
+/* ==== >>DIST RANKS ======================================================================== */
 
 static void mbi_dist_abort(const mbi_dist_ranks *ranks) {
   if (ranks->exchange.abort != NULL) {
@@ -692,11 +671,13 @@ static void mbi_dist_abort(const mbi_dist_ranks *ranks) {
 }
 
 /* Reports a failed function of the exchange. The ranks no longer wait for each other. */
-static merbit_status mbi_dist_exchange_failed(const mbi_dist_ranks *ranks, const char *function) {
+static merbit_status mbi_dist_exchange_failed(const mbi_dist_ranks *ranks,
+                                              const char *function) {
   const merbit_exchange *e = &ranks->exchange;
   const char *reason = e->error != NULL ? e->error(e->user) : NULL;
-  const merbit_status status = mbi_fail(ranks->context, MERBIT_IO_ERROR, "rank %d: merbit_exchange.%s failed%s%s",
-                  e->rank, function, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+  const merbit_status status =
+      mbi_fail(ranks->context, MERBIT_IO_ERROR, "rank %d: merbit_exchange.%s failed%s%s",
+               e->rank, function, reason != NULL ? ": " : "", reason != NULL ? reason : "");
   mbi_dist_abort(ranks);
   return status;
 }
@@ -717,8 +698,8 @@ static merbit_status mbi_dist_tell(const mbi_dist_ranks *ranks, int64_t number) 
   return mbi_dist_counts(ranks);
 }
 
-/* Returns MERBIT_OK if every rank comes with MERBIT_OK. Otherwise all ranks return the status of the
- * first that does not, with its sentence, which passes eight bytes at a time. */
+/* Returns MERBIT_OK if every rank comes with MERBIT_OK. Otherwise all ranks return the status
+ * of the first that does not, with its sentence, which passes eight bytes at a time. */
 static merbit_status mbi_dist_agree(const mbi_dist_ranks *ranks, merbit_status status) {
   char sentence[MERBIT_MESSAGE_SIZE] = "", whose[MERBIT_MESSAGE_SIZE];
   int64_t word;
@@ -753,9 +734,10 @@ static merbit_status mbi_dist_end(merbit_dist *d, merbit_status status) {
   return status;
 }
 
-/* ==== >>DIST SIDES ============================================================================ */
+/* ==== >>DIST SIDES ======================================================================== */
 
-/* Memory, copies and passes where the operator computes. On CUDA its context must be current. */
+/* Memory, copies and passes where the operator computes. On CUDA its context must be current.
+ */
 
 static int mbi_dist_on_gpu(const merbit_dist *d) {
   return d->info.side == MERBIT_SIDE_CUDA;
@@ -765,7 +747,8 @@ static int mbi_dist_device_messages(const merbit_dist *d) {
   return mbi_dist_on_gpu(d) && d->ranks.exchange.device_messages;
 }
 
-static merbit_status mbi_dist_cuda(const merbit_dist *d, mbi_curesult result, const char *call) {
+static merbit_status mbi_dist_cuda(const merbit_dist *d, mbi_curesult result,
+                                   const char *call) {
   return mbi_device_check(d->context, result, call, "exchanging a halo");
 }
 
@@ -823,7 +806,8 @@ static merbit_status mbi_dist_wait(merbit_dist *d, void *stream) {
   if (!mbi_dist_device_messages(d) || e->wait == NULL) {
     return mbi_device_synchronize(d->context, stream);
   }
-  return e->wait(e->user, stream) == 0 ? MERBIT_OK : mbi_dist_exchange_failed(&d->ranks, "wait");
+  return e->wait(e->user, stream) == 0 ? MERBIT_OK
+                                       : mbi_dist_exchange_failed(&d->ranks, "wait");
 }
 
 #define MBI_DIST_PART 16384 /* elements of a CPU task */
@@ -934,7 +918,8 @@ static void mbi_dist_pass_dot(mbi_dist_pass *p, const void *left, const void *ri
   p->right[k] = right;
 }
 
-/* Runs a pass. `sums` of its sums, 0 to 2, go to scalars[SUM + at], which is this rank's part. */
+/* Runs a pass. `sums` of its sums, 0 to 2, go to scalars[SUM + at], which is this rank's part.
+ */
 static merbit_status mbi_dist_pass_run(merbit_dist *d, mbi_dist_pass *p, int sums, int at,
                                        void *stream) {
   const int64_t rows = d->info.rows;
@@ -944,8 +929,8 @@ static merbit_status mbi_dist_pass_run(merbit_dist *d, mbi_dist_pass *p, int sum
     mbi_dist_total total;
     const unsigned shared = 2 * MBI_DIST_THREADS * sizeof(double);
     parts = mbi_dist_blocks(rows);
-    MBI_TRY(mbi_device_launch(d->context, d->gpu.pass, "mbk_dist_pass", parts,
-                              MBI_DIST_THREADS, shared, stream, p));
+    MBI_TRY(mbi_device_launch(d->context, d->gpu.pass, "mbk_dist_pass", parts, MBI_DIST_THREADS,
+                              shared, stream, p));
     total.partial = d->partial;
     total.sums = target;
     total.blocks = parts;
@@ -1003,7 +988,7 @@ static merbit_status mbi_dist_sum_host(merbit_dist *d, double *values, int count
   int k, q;
   if (e->sum != NULL && !e->device_messages) {
     return e->sum(e->user, values, count, NULL) == 0 ? MERBIT_OK
-                                                      : mbi_dist_exchange_failed(ranks, "sum");
+                                                     : mbi_dist_exchange_failed(ranks, "sum");
   }
   for (k = 0; k < count; k++) {
     int64_t bits;
@@ -1025,21 +1010,22 @@ static merbit_status mbi_dist_sum(merbit_dist *d, int count, void *stream) {
   double *const sums = d->scalars + MBI_DIST_SUM;
   double values[4];
   if (!mbi_dist_sums_on_host(d)) {
-    return e->sum(e->user, sums, count, stream) == 0 ? MERBIT_OK
-                                                     : mbi_dist_exchange_failed(&d->ranks, "sum");
+    return e->sum(e->user, sums, count, stream) == 0
+               ? MERBIT_OK
+               : mbi_dist_exchange_failed(&d->ranks, "sum");
   }
   MBI_TRY(mbi_dist_read(d, MBI_DIST_SUM, count, values, stream));
   MBI_TRY(mbi_dist_sum_host(d, values, count));
   return mbi_dist_upload(d, sums, values, count, sizeof *values);
 }
 
-/* ==== >>DIST HALO ============================================================================= */
+/* ==== >>DIST HALO ========================================================================= */
 
 /* The set-up: which entries a rank can multiply at once, and what it needs from whom. */
 
-/* The distinct columns of a rank's rows that other ranks own, in ascending order, and the way from a
- * column to its place among them: a bitmap with counts if the columns lie close enough together,
- * otherwise a binary search. */
+/* The distinct columns of a rank's rows that other ranks own, in ascending order, and the way
+ * from a column to its place among them: a bitmap with counts if the columns lie close enough
+ * together, otherwise a binary search. */
 typedef struct mbi_dist_columns {
   int64_t *list;
   int64_t count;
@@ -1050,11 +1036,11 @@ typedef struct mbi_dist_columns {
 
 /* What the first look at a rank's rows finds. */
 typedef struct mbi_dist_counts_of {
-  int64_t own, halo;          /* entries in own columns, and in others */
-  int64_t boundary_rows;      /* rows with a halo column */
-  int64_t boundary_nnz;       /* their entries */
-  int64_t diagonal;           /* entries on the diagonal */
-  int64_t low, high;          /* the least and the greatest halo column */
+  int64_t own, halo;     /* entries in own columns, and in others */
+  int64_t boundary_rows; /* rows with a halo column */
+  int64_t boundary_nnz;  /* their entries */
+  int64_t diagonal;      /* entries on the diagonal */
+  int64_t low, high;     /* the least and the greatest halo column */
 } mbi_dist_counts_of;
 
 static int64_t mbi_dist_index(const void *array, merbit_index_type type, int64_t k) {
@@ -1099,8 +1085,8 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
   }
   if (rows->value_type != MERBIT_TYPE_DEFAULT && rows->value_type != MERBIT_F64 &&
       rows->value_type != MERBIT_F32) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED, "values are MERBIT_F64 or MERBIT_F32, not %d",
-                    (int)rows->value_type);
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "values are MERBIT_F64 or MERBIT_F32, not %d", (int)rows->value_type);
   }
   if (rows->rows < 0 || rows->rows > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
@@ -1119,8 +1105,9 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
   return MERBIT_OK;
 }
 
-/* Counts, of entries [start, stop), those in columns outside [first, first + rows) and those in column
- * `diagonal`, and widens [low, high] by all columns. One loop for each width of columns. */
+/* Counts, of entries [start, stop), those in columns outside [first, first + rows) and those in
+ * column `diagonal`, and widens [low, high] by all columns. One loop for each width of columns.
+ */
 #define MBI_DIST_SCAN(type)                                                                    \
   for (k = start; k < stop; k++) {                                                             \
     const int64_t column = (int64_t)((const type *)rows->col_ind)[k] - base;                   \
@@ -1130,10 +1117,11 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
     high = column > high ? column : high;                                                      \
   }
 
-/* Looks at the entries of row `row` of the rank. Returns the first entry whose column does not exist,
- * or -1. *entries_outside receives the number of its entries in halo columns. */
+/* Looks at the entries of row `row` of the rank. Returns the first entry whose column does not
+ * exist, or -1. *entries_outside receives the number of its entries in halo columns. */
 static int64_t mbi_dist_scan(const merbit_view *rows, int64_t first, int64_t row, int64_t start,
-                             int64_t stop, mbi_dist_counts_of *counts, int64_t *entries_outside) {
+                             int64_t stop, mbi_dist_counts_of *counts,
+                             int64_t *entries_outside) {
   const int64_t base = rows->base, diagonal = first + row;
   int64_t outside = 0, low = 0, high = 0, k;
   if (rows->index_type == MERBIT_INDEX_64) {
@@ -1153,8 +1141,8 @@ static int64_t mbi_dist_scan(const merbit_view *rows, int64_t first, int64_t row
   return -1;
 }
 
-/* Checks all offsets and columns and counts. `first` is the number of the first row. Sets a bit of
- * boundary[], which is zero, for each row with a halo column. */
+/* Checks all offsets and columns and counts. `first` is the number of the first row. Sets a bit
+ * of boundary[], which is zero, for each row with a halo column. */
 static merbit_status mbi_dist_count(merbit_context *context, const merbit_view *rows,
                                     int64_t first, uint64_t *boundary,
                                     mbi_dist_counts_of *counts) {
@@ -1340,8 +1328,8 @@ MERBIT_API merbit_status merbit_dist_forecast(merbit_context *context, const mer
     status = mbi_dist_count(context, rows, first_row, (uint64_t *)boundary, &counts);
   }
   if (status == MERBIT_OK) {
-    status = mbi_dist_columns_find(context, rows, first_row, (const uint64_t *)boundary, &counts,
-                                   &columns);
+    status = mbi_dist_columns_find(context, rows, first_row, (const uint64_t *)boundary,
+                                   &counts, &columns);
   }
   if (status == MERBIT_OK) {
     info->rows = rows->rows;
@@ -1406,14 +1394,14 @@ static merbit_status mbi_dist_host(merbit_dist *d, int64_t count, size_t size, c
 /* Checks what this rank asks for. */
 static merbit_status mbi_dist_check_desc(merbit_dist *d, const merbit_plan_desc *plan) {
   merbit_context *context = d->context;
-  const merbit_memory here =
-      mbi_dist_on_gpu(d) ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  const merbit_memory here = mbi_dist_on_gpu(d) ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   if (plan->operation != MERBIT_OPERATION_N || plan->reordering != MERBIT_REORDERING_NONE ||
       plan->semiring != MERBIT_SEMIRING_PLUS_TIMES || plan->epilogue != NULL ||
       plan->vectors > 1 || plan->block_rows != 0 || plan->block_cols != 0) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.operation, reordering, semiring, epilogue, vectors, block_rows and "
-                    "block_cols of a distributed operator must be 0");
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.operation, reordering, semiring, epilogue, vectors, block_rows and "
+        "block_cols of a distributed operator must be 0");
   }
   if (plan->vector_type != MERBIT_TYPE_DEFAULT && plan->vector_type != d->type) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -1450,9 +1438,9 @@ static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
   MBI_TRY(mbi_dist_tell(ranks, kind));
   for (q = 0; q < d->info.ranks; q++) {
     if (ranks->from[q] != ranks->from[0]) {
-      return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
-                      "rank %d: value type, side, whole_rows or having values differs from rank 0",
-                      q);
+      return mbi_fail(
+          d->context, MERBIT_INVALID_ARGUMENT,
+          "rank %d: value type, side, whole_rows or having values differs from rank 0", q);
     }
   }
   MBI_TRY(mbi_dist_tell(ranks, rows->rows));
@@ -1501,7 +1489,8 @@ static void mbi_dist_set_offset(const mbi_dist_csr *m, int64_t row, int64_t offs
   }
 }
 
-/* Copies `count` values from place `from` of the view to place *at of one of the two matrices. */
+/* Copies `count` values from place `from` of the view to place *at of one of the two matrices.
+ */
 static void mbi_dist_copy_values(const merbit_dist *d, const void *values, int64_t from,
                                  int64_t count, void *to, int64_t *at) {
   const int64_t element = (int64_t)d->element;
@@ -1546,7 +1535,8 @@ static void mbi_dist_take_diagonal(merbit_dist *d, const void *values) {
   }
 }
 
-/* Numbers the own elements of x that whole boundary rows read: place[] of each is its number + 1. */
+/* Numbers the own elements of x that whole boundary rows read: place[] of each is its number
+ * + 1. */
 static void mbi_dist_number_used(merbit_dist *d, const merbit_view *rows,
                                  const uint64_t *boundary, int32_t *place) {
   const int64_t first = d->info.first_row, end = first + rows->rows;
@@ -1576,8 +1566,8 @@ static void mbi_dist_list_used(const int32_t *place, int64_t rows, int32_t *used
   }
 }
 
-/* Divides the entries between the two matrices. is_boundary[] marks the boundary rows, boundary_at[]
- * receives them. used_place[] is from mbi_dist_number_used, or NULL. */
+/* Divides the entries between the two matrices. is_boundary[] marks the boundary rows,
+ * boundary_at[] receives them. used_place[] is from mbi_dist_number_used, or NULL. */
 static void mbi_dist_split(merbit_dist *d, const merbit_view *rows, const uint64_t *is_boundary,
                            const mbi_dist_columns *columns, const int32_t *used_place,
                            int32_t *boundary_at) {
@@ -1613,8 +1603,8 @@ static void mbi_dist_split(merbit_dist *d, const merbit_view *rows, const uint64
   mbi_dist_set_offset(own, rows->rows, own_at);
 }
 
-/* Fills a list of messages: counts[q] elements for each rank q, from `data` on. Returns how many
- * messages there are. */
+/* Fills a list of messages: counts[q] elements for each rank q, from `data` on. Returns how
+ * many messages there are. */
 static int mbi_dist_messages(merbit_message *list, const int64_t *counts, int ranks, void *data,
                              size_t element) {
   char *at = (char *)data;
@@ -1688,14 +1678,14 @@ static void mbi_dist_append(mbi_preamble *preamble, const char *text) {
   preamble->length += length;
 }
 
-/* Writes the texts of the two programs. They pass as preambles, which merbit's cache keys contain. */
+/* Writes the texts of the two programs. They pass as preambles, which merbit's cache keys
+ * contain. */
 static void mbi_dist_texts(merbit_type type, mbi_preamble *vectors, mbi_preamble *numbers) {
   mbi_preamble *const both[] = {vectors, numbers};
   int i;
   for (i = 0; i < 2; i++) {
     memset(both[i], 0, sizeof *both[i]);
-    mbi_dist_append(both[i],
-                    "#include \"jit/device.cuh\"\n#define MBI_DIST_HERE MBK_DEVICE\n");
+    mbi_dist_append(both[i], "#include \"jit/device.cuh\"\n#define MBI_DIST_HERE MBK_DEVICE\n");
     mbi_preamble_define_int(both[i], "MBK_DIST_SINGLE", type == MERBIT_F32);
     mbi_dist_append(both[i], mbi_dist_text_numbers);
     mbi_dist_append(both[i], mbi_dist_text_reduce);
@@ -1735,18 +1725,17 @@ static merbit_status mbi_dist_gpu_open(merbit_dist *d) {
   static const struct {
     const char *name;
     size_t at;
-  } functions[] = {
-      {"cuCtxGetStreamPriorityRange", offsetof(mbi_dist_driver, priority_range)},
-      {"cuStreamCreateWithPriority", offsetof(mbi_dist_driver, stream_create)},
-      {"cuStreamDestroy_v2", offsetof(mbi_dist_driver, stream_destroy)},
-      {"cuStreamWaitEvent", offsetof(mbi_dist_driver, stream_wait)},
-      {"cuEventCreate", offsetof(mbi_dist_driver, event_create)},
-      {"cuEventDestroy_v2", offsetof(mbi_dist_driver, event_destroy)},
-      {"cuEventRecord", offsetof(mbi_dist_driver, event_record)},
-      {"cuMemAllocHost_v2", offsetof(mbi_dist_driver, host_allocate)},
-      {"cuMemFreeHost", offsetof(mbi_dist_driver, host_release)},
-      {"cuMemcpyHtoDAsync_v2", offsetof(mbi_dist_driver, upload)},
-      {"cuMemcpyDtoHAsync_v2", offsetof(mbi_dist_driver, download)}};
+  } functions[] = {{"cuCtxGetStreamPriorityRange", offsetof(mbi_dist_driver, priority_range)},
+                   {"cuStreamCreateWithPriority", offsetof(mbi_dist_driver, stream_create)},
+                   {"cuStreamDestroy_v2", offsetof(mbi_dist_driver, stream_destroy)},
+                   {"cuStreamWaitEvent", offsetof(mbi_dist_driver, stream_wait)},
+                   {"cuEventCreate", offsetof(mbi_dist_driver, event_create)},
+                   {"cuEventDestroy_v2", offsetof(mbi_dist_driver, event_destroy)},
+                   {"cuEventRecord", offsetof(mbi_dist_driver, event_record)},
+                   {"cuMemAllocHost_v2", offsetof(mbi_dist_driver, host_allocate)},
+                   {"cuMemFreeHost", offsetof(mbi_dist_driver, host_release)},
+                   {"cuMemcpyHtoDAsync_v2", offsetof(mbi_dist_driver, upload)},
+                   {"cuMemcpyDtoHAsync_v2", offsetof(mbi_dist_driver, download)}};
   mbi_dist_gpu *gpu = &d->gpu;
   const mbi_dist_driver *driver = &gpu->driver;
   int least = 0, greatest = 0;
@@ -1760,9 +1749,9 @@ static merbit_status mbi_dist_gpu_open(merbit_dist *d) {
   }
   MBI_TRY(mbi_dist_cuda(d, driver->priority_range(&least, &greatest),
                         "cuCtxGetStreamPriorityRange"));
-  MBI_TRY(mbi_dist_cuda(
-      d, driver->stream_create(&gpu->stream, MBI_STREAM_NON_BLOCKING, greatest),
-      "cuStreamCreateWithPriority"));
+  MBI_TRY(mbi_dist_cuda(d,
+                        driver->stream_create(&gpu->stream, MBI_STREAM_NON_BLOCKING, greatest),
+                        "cuStreamCreateWithPriority"));
   gpu->stream_made = 1;
   MBI_TRY(mbi_dist_cuda(d, driver->event_create(&gpu->packed, MBI_DIST_EVENT_UNTIMED),
                         "cuEventCreate"));
@@ -1771,6 +1760,21 @@ static merbit_status mbi_dist_gpu_open(merbit_dist *d) {
                         "cuEventCreate"));
   gpu->arrived_made = 1;
   return mbi_dist_compile(d);
+}
+
+/* Waits for the exchange's stream: after a failure it may still have copies to do. Reports
+ * nothing. */
+static void mbi_dist_gpu_idle(merbit_dist *d) {
+  const merbit_exchange *e = &d->ranks.exchange;
+  if (!d->gpu.stream_made) {
+    return;
+  }
+  if (e->device_messages && e->wait != NULL) {
+    (void)e->wait(e->user, d->gpu.stream);
+  } else {
+    (void)mbi_device_mark_lost(d->context,
+                               d->context->device.driver.stream_synchronize(d->gpu.stream));
+  }
 }
 
 static void mbi_dist_gpu_close(merbit_dist *d) {
@@ -1849,22 +1853,23 @@ static merbit_status mbi_dist_requests_allocate(merbit_dist *d, mbi_dist_setup *
     MBI_TRY(mbi_dist_allocate(d, d->info.sent, sizeof *r->columns, "requested columns",
                               &r->columns_there));
     d->info.device_bytes = held; /* they go with set-up */
-    MBI_TRY(mbi_dist_upload(d, r->wanted_there, columns->list, columns->count,
-                            sizeof *r->columns));
+    MBI_TRY(
+        mbi_dist_upload(d, r->wanted_there, columns->list, columns->count, sizeof *r->columns));
   }
   MBI_TRY(mbi_dist_allocate(d, d->info.sent, d->element, "elements to send", &d->packed));
   return mbi_dist_allocate(d, d->used + columns->count, d->element, "the halo", &d->halo_x);
 }
 
-/* Asks each owner for the halo columns: an exchange the other way round than those of products. */
+/* Asks each owner for the halo columns: an exchange the other way round than those of products.
+ */
 static merbit_status mbi_dist_requests_travel(merbit_dist *d, mbi_dist_setup *s) {
   const merbit_exchange *e = &d->ranks.exchange;
   const mbi_dist_requests *r = &s->requests;
   const int device = mbi_dist_device_messages(d);
   void *const stream = device ? d->gpu.stream : NULL;
-  const int sends = mbi_dist_messages(d->sends, r->wanted, d->info.ranks,
-                                      device ? r->wanted_there : (void *)s->columns.list,
-                                      sizeof *r->columns);
+  const int sends =
+      mbi_dist_messages(d->sends, r->wanted, d->info.ranks,
+                        device ? r->wanted_there : (void *)s->columns.list, sizeof *r->columns);
   const int receives =
       mbi_dist_messages(d->receives, r->asked, d->info.ranks,
                         device ? r->columns_there : (void *)r->columns, sizeof *r->columns);
@@ -1942,8 +1947,8 @@ static merbit_status mbi_dist_look(merbit_dist *d, const merbit_view *rows, mbi_
   MBI_TRY(mbi_dist_host(d, 2 * (int64_t)d->info.ranks, sizeof(int64_t), "counts", &array));
   s->requests.wanted = (int64_t *)array;
   s->requests.asked = s->requests.wanted + d->info.ranks;
-  MBI_TRY(mbi_dist_host(d, 2 * (int64_t)d->info.ranks, sizeof(merbit_message), "messages",
-                        &array));
+  MBI_TRY(
+      mbi_dist_host(d, 2 * (int64_t)d->info.ranks, sizeof(merbit_message), "messages", &array));
   d->sends = (merbit_message *)array;
   d->receives = d->sends + d->info.ranks;
   return mbi_dist_on_gpu(d) ? mbi_dist_gpu_open(d) : MERBIT_OK;
@@ -2068,8 +2073,8 @@ static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchan
 
 MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
                                             const merbit_exchange *exchange,
-                                            const merbit_view *rows, const merbit_dist_desc *desc,
-                                            merbit_dist **dist) {
+                                            const merbit_view *rows,
+                                            const merbit_dist_desc *desc, merbit_dist **dist) {
   const merbit_plan_desc plan = desc != NULL ? desc->plan : merbit_plan_defaults();
   const double begin = mbi_seconds();
   int64_t few[2 * MBI_DIST_FEW];
@@ -2088,8 +2093,9 @@ MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
     }
     return context == NULL
                ? MERBIT_INVALID_ARGUMENT
-               : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                          "`exchange` needs counts, start, finish, and a rank from 0 to ranks - 1");
+               : mbi_fail(
+                     context, MERBIT_INVALID_ARGUMENT,
+                     "`exchange` needs counts, start, finish, and a rank from 0 to ranks - 1");
   }
   status = dist == NULL
                ? mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `dist` is NULL")
@@ -2133,6 +2139,9 @@ MERBIT_API void merbit_dist_destroy(merbit_dist *d) {
     void *const arrays[] = {d->pack_at, d->used_at,    d->boundary_at, d->packed,
                             d->halo_x,  d->boundary_y, d->scalars,     d->partial};
     size_t i;
+    if (mbi_dist_on_gpu(d)) {
+      mbi_dist_gpu_idle(d);
+    }
     for (i = 0; i < sizeof arrays / sizeof *arrays; i++) {
       mbi_dist_release(d, arrays[i]);
     }
@@ -2188,11 +2197,12 @@ static merbit_status mbi_dist_usable(const merbit_dist *d) {
   if (d == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  return d->broken ? mbi_fail(d->context, MERBIT_IO_ERROR,
-                              "rank %d: a product or a solve failed before, or its exchange did; "
-                              "destroy the operator",
-                              d->info.rank)
-                   : MERBIT_OK;
+  return d->broken
+             ? mbi_fail(d->context, MERBIT_IO_ERROR,
+                        "rank %d: a product or a solve failed before, or its exchange did; "
+                        "destroy the operator",
+                        d->info.rank)
+             : MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values) {
@@ -2235,37 +2245,37 @@ MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size
   if (dist->boundary_plan != NULL) {
     (void)merbit_plan_describe(dist->boundary_plan, boundary, sizeof boundary);
   }
-  length = snprintf(text, size,
-                    "rank %d of %d: %" PRId64 " of %" PRId64 " rows from row %" PRId64
-                    "; receives %" PRId64 " elements from %d ranks, sends %" PRId64
-                    " to %d; %" PRId64 " nonzeros at once: %s; %" PRId64 " in %" PRId64
-                    " %srows after the exchange: %s",
-                    info->rank, info->ranks, info->rows, info->global_rows, info->first_row,
-                    info->halo, info->receive_ranks, info->sent, info->send_ranks,
-                    info->own_nnz, own, info->halo_nnz, info->boundary_rows,
-                    dist->whole_rows ? "whole " : "", boundary);
+  length = snprintf(
+      text, size,
+      "rank %d of %d: %" PRId64 " of %" PRId64 " rows from row %" PRId64 "; receives %" PRId64
+      " elements from %d ranks, sends %" PRId64 " to %d; %" PRId64
+      " nonzeros at once: %s; %" PRId64 " in %" PRId64 " %srows after the exchange: %s",
+      info->rank, info->ranks, info->rows, info->global_rows, info->first_row, info->halo,
+      info->receive_ranks, info->sent, info->send_ranks, info->own_nnz, own, info->halo_nnz,
+      info->boundary_rows, dist->whole_rows ? "whole " : "", boundary);
   return length > 0 ? (size_t)length : 0;
 }
 
-/* ==== >>DIST PRODUCT ========================================================================== */
+/* ==== >>DIST PRODUCT ====================================================================== */
 
 /* Packs what others need, and lets it go. */
 static merbit_status mbi_dist_send(merbit_dist *d, const void *x, void *stream) {
   const merbit_exchange *e = &d->ranks.exchange;
   const mbi_dist_gpu *gpu = &d->gpu;
-  MBI_TRY(mbi_dist_move_all(d, x, d->packed, d->pack_at, d->info.sent, MBI_DIST_GATHER, stream));
+  MBI_TRY(
+      mbi_dist_move_all(d, x, d->packed, d->pack_at, d->info.sent, MBI_DIST_GATHER, stream));
   if (mbi_dist_on_gpu(d)) {
     MBI_TRY(mbi_dist_cuda(d, gpu->driver.event_record(gpu->packed, stream), "cuEventRecord"));
     MBI_TRY(mbi_dist_cuda(d, gpu->driver.stream_wait(gpu->stream, gpu->packed, 0),
                           "cuStreamWaitEvent"));
     if (!mbi_dist_device_messages(d)) { /* to the host; from there when it has arrived */
       const size_t bytes = (size_t)d->info.sent * d->element;
-      return bytes == 0 ? MERBIT_OK
-                        : mbi_dist_cuda(d,
-                                        gpu->driver.download(
-                                            gpu->send, mbi_device_address(d->packed), bytes,
-                                            gpu->stream),
-                                        "cuMemcpyDtoHAsync");
+      return bytes == 0
+                 ? MERBIT_OK
+                 : mbi_dist_cuda(d,
+                                 gpu->driver.download(gpu->send, mbi_device_address(d->packed),
+                                                      bytes, gpu->stream),
+                                 "cuMemcpyDtoHAsync");
     }
   }
   return e->start(e->user, d->sends, d->info.send_ranks, d->receives, d->info.receive_ranks,
@@ -2297,8 +2307,8 @@ static merbit_status mbi_dist_receive(merbit_dist *d, void *stream) {
                           "cuMemcpyHtoDAsync"));
   }
   if (mbi_dist_on_gpu(d)) {
-    MBI_TRY(mbi_dist_cuda(d, gpu->driver.event_record(gpu->arrived, gpu->stream),
-                          "cuEventRecord"));
+    MBI_TRY(
+        mbi_dist_cuda(d, gpu->driver.event_record(gpu->arrived, gpu->stream), "cuEventRecord"));
     MBI_TRY(mbi_dist_cuda(d, gpu->driver.stream_wait(stream, gpu->arrived, 0),
                           "cuStreamWaitEvent"));
   }
@@ -2329,7 +2339,8 @@ static merbit_status mbi_dist_multiply(merbit_dist *d, const void *alpha, const 
 }
 
 /* Fails if a vector of a rank with rows is NULL. */
-static merbit_status mbi_dist_check_vectors(const merbit_dist *d, const void *x, const void *y) {
+static merbit_status mbi_dist_check_vectors(const merbit_dist *d, const void *x,
+                                            const void *y) {
   return d->info.rows > 0 && (x == NULL || y == NULL)
              ? mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "a vector is NULL")
              : MERBIT_OK;
@@ -2347,7 +2358,7 @@ MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, 
   return mbi_dist_end(dist, status);
 }
 
-/* ==== >>DIST SOLVERS ========================================================================== */
+/* ==== >>DIST SOLVERS ====================================================================== */
 
 static merbit_status mbi_dist_dot(merbit_dist *d, const void *x, const void *y, double *result,
                                   void *stream) {
@@ -2363,9 +2374,8 @@ MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const
                                          double *result, void *stream) {
   merbit_status status;
   MBI_TRY(mbi_dist_usable(dist));
-  status = result == NULL
-               ? mbi_fail(dist->context, MERBIT_INVALID_ARGUMENT, "`result` is NULL")
-               : mbi_dist_check_vectors(dist, x, y);
+  status = result == NULL ? mbi_fail(dist->context, MERBIT_INVALID_ARGUMENT, "`result` is NULL")
+                          : mbi_dist_check_vectors(dist, x, y);
   if (status == MERBIT_OK && (status = mbi_dist_enter(dist)) == MERBIT_OK) {
     status = mbi_dist_dot(dist, x, y, result, stream);
     mbi_dist_leave(dist);
@@ -2381,7 +2391,7 @@ typedef struct mbi_dist_solve {
   void *x;
   void *memory; /* of the vectors */
   void *r, *p, *q, *z, *shadow, *p_hat, *s_hat;
-  void *inverse; /* of the diagonal; NULL: no preconditioner */
+  void *inverse;                    /* of the diagonal; NULL: no preconditioner */
   double numbers[MBI_DIST_NUMBERS]; /* as the host last saw them */
   int check_every;
   double *history;
@@ -2404,9 +2414,10 @@ static merbit_status mbi_dist_look_at_numbers(mbi_dist_solve *v) {
   return mbi_dist_read(v->d, 0, MBI_DIST_NUMBERS, v->numbers, v->stream);
 }
 
-/* Computes out = a + sign * scalars[factor] * b, either of which may be `out`. b NULL: out = a. */
-static mbi_dist_pass mbi_dist_update_of(mbi_dist_solve *v, void *out, const void *a, double sign,
-                                        int factor, const void *b) {
+/* Computes out = a + sign * scalars[factor] * b, either of which may be `out`. b NULL: out = a.
+ */
+static mbi_dist_pass mbi_dist_update_of(mbi_dist_solve *v, void *out, const void *a,
+                                        double sign, int factor, const void *b) {
   mbi_dist_pass p = mbi_dist_pass_begin(v->d, out);
   mbi_dist_pass_add(&p, 1, MBI_DIST_ONE, a);
   if (b != NULL) {
@@ -2416,7 +2427,8 @@ static mbi_dist_pass mbi_dist_update_of(mbi_dist_solve *v, void *out, const void
 }
 
 /* Computes out = M^-1 a, and if `dot` is set a . out into the third sum. */
-static merbit_status mbi_dist_precondition(mbi_dist_solve *v, void *out, const void *a, int dot) {
+static merbit_status mbi_dist_precondition(mbi_dist_solve *v, void *out, const void *a,
+                                           int dot) {
   mbi_dist_pass p = mbi_dist_update_of(v, out, a, 0, 0, NULL);
   p.scale = v->inverse;
   if (dot) {
@@ -2463,8 +2475,8 @@ static merbit_status mbi_dist_cg(mbi_dist_solve *v) {
   return mbi_dist_pass_run(d, &p, 0, 0, v->stream);
 }
 
-/* One iteration of BiCGSTAB with M on the right: Saad, algorithm 7.7. v is in q, s in r, t in z; p_hat
- * and then s_hat are M^-1 p and M^-1 s, or these themselves. */
+/* One iteration of BiCGSTAB with M on the right: Saad, algorithm 7.7. v is in q, s in r, t in
+ * z; p_hat and then s_hat are M^-1 p and M^-1 s, or these themselves. */
 static merbit_status mbi_dist_bicgstab(mbi_dist_solve *v) {
   merbit_dist *d = v->d;
   void *const p_hat = v->inverse != NULL ? v->p_hat : v->p;
@@ -2565,12 +2577,13 @@ static merbit_status mbi_dist_vectors(mbi_dist_solve *v, int count, void **const
 /* Checks a solve and allocates its vectors. */
 static merbit_status mbi_dist_solve_begin(mbi_dist_solve *v,
                                           const merbit_dist_solver_desc *desc) {
-  void **const vectors[] = {&v->r,      &v->p,      &v->q,    &v->z,
+  void **const vectors[] = {&v->r,      &v->p,     &v->q,     &v->z,
                             &v->shadow, &v->p_hat, &v->s_hat, &v->inverse};
   void **const cg[] = {&v->r, &v->p, &v->q, &v->z, &v->inverse};
   const int jacobi = desc != NULL && desc->preconditioner == MERBIT_PRECONDITIONER_JACOBI;
   MBI_TRY(mbi_dist_check_vectors(v->d, v->b, v->x));
-  if (desc == NULL || (desc->method != MERBIT_SOLVER_CG && desc->method != MERBIT_SOLVER_BICGSTAB) ||
+  if (desc == NULL ||
+      (desc->method != MERBIT_SOLVER_CG && desc->method != MERBIT_SOLVER_BICGSTAB) ||
       (desc->preconditioner != MERBIT_PRECONDITIONER_NONE && !jacobi)) {
     return mbi_fail(v->d->context, MERBIT_INVALID_ARGUMENT,
                     "merbit_dist_solver_desc.method is MERBIT_SOLVER_CG or "
@@ -2614,11 +2627,13 @@ static merbit_status mbi_dist_first_directions(mbi_dist_solve *v) {
   return MERBIT_OK;
 }
 
-/* Iterates from the true residual, again and again while that pays: after a breakdown, and if the
- * recurrence's residual was far from the true one. */
-static merbit_status mbi_dist_solve_run(mbi_dist_solve *v, const merbit_dist_solver_desc *desc) {
-  const double tolerance =
-      desc->tolerance > 0 ? desc->tolerance : v->d->type == MERBIT_F32 ? 1e-5 : 1e-10;
+/* Iterates from the true residual, again and again while that pays: after a breakdown, and if
+ * the recurrence's residual was far from the true one. */
+static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
+                                        const merbit_dist_solver_desc *desc) {
+  const double tolerance = desc->tolerance > 0        ? desc->tolerance
+                           : v->d->type == MERBIT_F32 ? 1e-5
+                                                      : 1e-10;
   const mbi_dist_iterate iterate =
       desc->method == MERBIT_SOLVER_CG ? mbi_dist_cg : mbi_dist_bicgstab;
   const int jacobi = v->inverse != NULL && desc->method == MERBIT_SOLVER_CG;
@@ -2645,10 +2660,10 @@ static merbit_status mbi_dist_solve_run(mbi_dist_solve *v, const merbit_dist_sol
       v->result->estimated_residual = v->result->residual;
     }
     if (mbi_dist_why(s) != MBI_DIST_RUNS || stopped == MBI_DIST_NOT_FINITE) {
-      v->result->stop = stopped == MBI_DIST_NOT_FINITE            ? MERBIT_STOP_NOT_FINITE
+      v->result->stop = stopped == MBI_DIST_NOT_FINITE          ? MERBIT_STOP_NOT_FINITE
                         : mbi_dist_why(s) == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
                         : mbi_dist_why(s) == MBI_DIST_CAPPED    ? MERBIT_STOP_CAP
-                                                                  : MERBIT_STOP_NOT_FINITE;
+                                                                : MERBIT_STOP_NOT_FINITE;
       return MERBIT_OK;
     }
     if (stopped != MBI_DIST_RUNS && !(v->result->residual < 0.5 * last)) {
@@ -2723,9 +2738,9 @@ MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
 
 /* ---- PageRank ---------------------------------------------------------------------------- */
 
-/* One step of the power method: rank = d M rank + (1 - d + d (rank of the dangling vertices)) / n,
- * where M is the operator with columns that add up to 1, or to 0 for dangling vertices. Their rank
- * is what M rank lacks of 1. */
+/* One step of the power method: rank = d M rank + (1 - d + d (rank of the dangling vertices)) /
+ * n, where M is the operator with columns that add up to 1, or to 0 for dangling vertices.
+ * Their rank is what M rank lacks of 1. */
 static merbit_status mbi_dist_pagerank(mbi_dist_solve *v) {
   merbit_dist *d = v->d;
   const void *given = v->x;
@@ -2792,10 +2807,11 @@ static merbit_status mbi_dist_pagerank_begin(mbi_dist_solve *v,
   MBI_TRY(mbi_dist_check_vectors(v->d, v->x, v->x));
   if (!(desc->damping >= 0 && desc->damping < 1) || !(desc->tolerance >= 0) ||
       desc->max_iterations < 0 || desc->check_every < 0) {
-    return mbi_fail(v->d->context, MERBIT_INVALID_ARGUMENT,
-                    "damping is %g, tolerance %g, max_iterations %d, check_every %d; damping is in "
-                    "(0, 1), or 0 for 0.85, the others at least 0",
-                    desc->damping, desc->tolerance, desc->max_iterations, desc->check_every);
+    return mbi_fail(
+        v->d->context, MERBIT_INVALID_ARGUMENT,
+        "damping is %g, tolerance %g, max_iterations %d, check_every %d; damping is in "
+        "(0, 1), or 0 for 0.85, the others at least 0",
+        desc->damping, desc->tolerance, desc->max_iterations, desc->check_every);
   }
   MBI_TRY(mbi_dist_vectors(v, weighted ? 3 : 1, vectors));
   return weighted ? mbi_dist_invert_weights(v, desc->out_weights) : MERBIT_OK;
@@ -2807,9 +2823,9 @@ static merbit_status mbi_dist_pagerank_run(mbi_dist_solve *v,
   double *const s = v->numbers;
   mbi_dist_pass p;
   s[MBI_DIST_CAP] = desc->max_iterations > 0 ? desc->max_iterations : 1000;
-  s[MBI_DIST_TARGET] = desc->tolerance > 0           ? desc->tolerance
+  s[MBI_DIST_TARGET] = desc->tolerance > 0        ? desc->tolerance
                        : v->d->type == MERBIT_F32 ? 2.384185791015625e-07
-                                                   : 1e-10;
+                                                  : 1e-10;
   s[MBI_DIST_DAMPING] = desc->damping > 0 ? desc->damping : 0.85;
   s[MBI_DIST_VERTICES] = vertices;
   s[MBI_DIST_SHIFT] = 1 / vertices;
@@ -2825,13 +2841,14 @@ static merbit_status mbi_dist_pagerank_run(mbi_dist_solve *v,
   v->result->residual = v->result->estimated_residual = s[MBI_DIST_RR];
   v->result->stop = mbi_dist_why(s) == MBI_DIST_CONVERGED ? MERBIT_STOP_CONVERGED
                     : mbi_dist_why(s) == MBI_DIST_CAPPED  ? MERBIT_STOP_CAP
-                                                            : MERBIT_STOP_NOT_FINITE;
+                                                          : MERBIT_STOP_NOT_FINITE;
   return MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
-                                              const merbit_dist_pagerank_desc *desc, void *ranks,
-                                              void *stream, merbit_dist_result *result) {
+                                              const merbit_dist_pagerank_desc *desc,
+                                              void *ranks, void *stream,
+                                              merbit_dist_result *result) {
   const double begin = mbi_seconds();
   merbit_dist_pagerank_desc none;
   merbit_dist_result made;

@@ -1,6 +1,6 @@
-/* Solves a 3D Poisson problem on the GPUs of one machine, a process for each: gpus [side] [processes]
- * The processes are forked and exchange over NCCL. A process without a GPU of its own, or without NCCL,
- * says so, and all end. */
+/* Solves a 3D Poisson problem on the GPUs of one machine, a process for each: gpus [side]
+ * [processes] The processes are forked and exchange over NCCL. A process without a GPU of its
+ * own, or without NCCL, says so, and all end. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -11,16 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the processes share: the id of their group, and whether it is there. */
+/* The processes share the id of their group, and whether it is there. */
 typedef struct shared {
   volatile int ready; /* 1: the id is made; -1: it cannot be */
   merbit_nccl_id id;
 } shared;
 
-/* Fills rows [first, end) of the 7-point stencil of an n x n x n cube, with global columns. Returns
- * the number of entries. */
-static int64_t poisson(int64_t n, int64_t first, int64_t end, int64_t *row_ptr, int64_t *col_ind,
-                       double *values) {
+/* Fills rows [first, end) of the 7-point stencil of an n x n x n cube, with global columns.
+ * Returns the number of entries. */
+static int64_t poisson(int64_t n, int64_t first, int64_t end, int64_t *row_ptr,
+                       int64_t *col_ind, double *values) {
   const int64_t step[] = {1, n, n * n};
   int64_t row, at = 0;
   int axis, side;
@@ -102,8 +102,8 @@ static int solve(shared *s, int64_t n, int rank, int ranks) {
       merbit_buffer_create(context, bytes, &x) != MERBIT_OK ||
       merbit_buffer_upload(b, 0, ones, bytes) != MERBIT_OK ||
       merbit_dist_create(context, exchange, &view, NULL, &dist) != MERBIT_OK ||
-      merbit_dist_solve(dist, &desc, merbit_buffer_pointer(b), merbit_buffer_pointer(x), 0, NULL,
-                        &result) != MERBIT_OK) {
+      merbit_dist_solve(dist, &desc, merbit_buffer_pointer(b), merbit_buffer_pointer(x), 0,
+                        NULL, &result) != MERBIT_OK) {
     return fail(context, rank);
   }
   if (rank == 0) {
@@ -126,8 +126,8 @@ static int solve(shared *s, int64_t n, int rank, int ranks) {
 int main(int argc, char **argv) {
   const int64_t n = argc > 1 ? atoi(argv[1]) : 100;
   const int ranks = argc > 2 ? atoi(argv[2]) : 1;
-  shared *s = (shared *)mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                             -1, 0);
+  shared *s = (shared *)mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   int rank, failed = 0;
   if (s == (shared *)MAP_FAILED || n < 1 || ranks < 1) {
     (void)fprintf(stderr, "usage: gpus [side of the cube] [processes]\n");

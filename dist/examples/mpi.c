@@ -127,8 +127,8 @@ int main(int argc, char **argv) {
   }
   (void)merbit_dist_get_info(dist, &info);
   if (exchange.rank == 0) {
-    (void)printf("%d ranks: %lld rows, rank 0 receives %lld elements a product\n", exchange.ranks,
-                 (long long)info.global_rows, (long long)info.halo);
+    (void)printf("%d ranks: %lld rows, rank 0 receives %lld elements a product\n",
+                 exchange.ranks, (long long)info.global_rows, (long long)info.halo);
     (void)printf("%s after %d iterations, residual %.1e\n", merbit_stop_name(result.stop),
                  result.iterations, result.residual);
   }

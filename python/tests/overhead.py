@@ -74,7 +74,7 @@ with tempfile.TemporaryDirectory() as folder:
             print(f"{side}: {error}")
             continue
         A = merbit.csr(scipy.sparse.csr_array(numpy.eye(3)), context=context)
-        in_c = seconds_in_c(side == "cuda", (context.info.nvrtc or None) and context.info.nvrtc.encode(), CALLS, BATCHES)
+        in_c = seconds_in_c(side == "cuda", context.info.nvrtc.encode() or None, CALLS, BATCHES)
         if in_c < 0:
             raise SystemExit(f"{side}: overhead.c failed")
         print(f"{side}: merbit_spmv in C takes {in_c * 1e6:.2f} us")

@@ -1,10 +1,11 @@
-/* A distributed product of a generated matrix, on either side: each rank's body, and the run that
- * holds all ranks' y to the bound of one process. Include merbit_dist.h and cmocka.h first. */
+/* A distributed product of a generated matrix, on either side: each rank's body, and the run
+ * that holds all ranks' y to the bound of one process. Include merbit_dist.h and cmocka.h
+ * first. */
 #ifndef TEST_DIST_PRODUCTS_H
 #define TEST_DIST_PRODUCTS_H
 #include "dist/ranks.h"
 #include "support/bound.h"
-#include "support/gpu.h"
+#include "support/gpu_context.h"
 #include "support/squares.h"
 
 /* How the parts are made and multiplied. */
@@ -68,7 +69,8 @@ static merbit_context_desc product_context(merbit_side side) {
 }
 
 /* A vector where the context computes. */
-static merbit_buffer *product_vector(merbit_context *context, const void *values, size_t bytes) {
+static merbit_buffer *product_vector(merbit_context *context, const void *values,
+                                     size_t bytes) {
   merbit_buffer *buffer = NULL;
   if (merbit_buffer_create(context, bytes, &buffer) != MERBIT_OK ||
       merbit_buffer_upload(buffer, 0, values, bytes) != MERBIT_OK) {
@@ -152,8 +154,8 @@ static merbit_status product_body(merbit_context *context, const merbit_exchange
     double dot = 0;
     long double want = 0, size = 0;
     int64_t to[RANKS_MOST], from[RANKS_MOST];
-    RANKS_CHECK(merbit_dist_dot(dist, merbit_buffer_pointer(vx), merbit_buffer_pointer(vy), &dot,
-                                stream) == MERBIT_OK);
+    RANKS_CHECK(merbit_dist_dot(dist, merbit_buffer_pointer(vx), merbit_buffer_pointer(vy),
+                                &dot, stream) == MERBIT_OK);
     RANKS_CHECK(merbit_buffer_download(vy, 0, y, bytes) == MERBIT_OK);
     RANKS_CHECK(bytes == 0 || memcmp(result, y, bytes) == 0);
     memset(to, 0, sizeof to);
@@ -164,8 +166,8 @@ static merbit_status product_body(merbit_context *context, const merbit_exchange
       want += term;
       size += fabsl(term);
     }
-    RANKS_CHECK(fabsl(dot - want) <= (long double)(rows + 8) * 0x1p-53L * size ||
-                isnan(want) || isinf(want));
+    RANKS_CHECK(fabsl(dot - want) <= (long double)(rows + 8) * 0x1p-53L * size || isnan(want) ||
+                isinf(want));
   }
   merbit_dist_destroy(dist);
   product_stream_end(context, stream);
@@ -193,8 +195,8 @@ TEST_UNUSED static void product_release(product_case *c) {
   free(c->y0);
 }
 
-/* Returns the number of GPUs. Skips the program where there is none. A process of its own finds out:
- * one that has used a GPU must not fork ranks. */
+/* Returns the number of GPUs. Skips the program where there is none. A process of its own finds
+ * out: one that has used a GPU must not fork ranks. */
 TEST_UNUSED static int product_devices(void) {
   const char *cache = gpu_cache(); /* made here, so that all processes have the same */
   int end = 0;
@@ -247,7 +249,8 @@ TEST_UNUSED static void product_run(ranks_world *w, product_case *c) {
   free(y0);
 }
 
-/* The rows of a grid, in an order that makes all ranks neighbours, and one row of all columns. */
+/* The rows of a grid, in an order that makes all ranks neighbours, and one row of all columns.
+ */
 TEST_UNUSED static void product_grid_with_dense_row(test_matrix *m) {
   int64_t dense = 100, k;
   test_matrix grid;

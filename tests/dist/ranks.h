@@ -1,7 +1,7 @@
-/* Ranks as forked processes that exchange through shared memory: an exchange for tests that needs no
- * MPI. A function that waits for a rank that is gone gives up after `patience` seconds. Any function
- * of any rank can be made to fail, and any rank to die in it. The parent sees what each rank returned
- * and said. Include cmocka.h first. */
+/* Ranks as forked processes that exchange through shared memory: an exchange for tests that
+ * needs no MPI. A function that waits for a rank that is gone gives up after `patience`
+ * seconds. Any function of any rank can be made to fail, and any rank to die in it. The parent
+ * sees what each rank returned and said. Include cmocka.h first. */
 #ifndef TEST_DIST_RANKS_H
 #define TEST_DIST_RANKS_H
 #include <errno.h>
@@ -39,17 +39,17 @@ typedef struct ranks_box { /* a message under way */
 /* What all processes share. */
 typedef struct ranks_world {
   int ranks, patience, aborted;
-  int devices;         /* ranks exchange over NCCL, rank q on GPU q % devices; 0: as below */
-  int id_made;         /* 1: the id of the ranks over NCCL is there */
+  int devices; /* ranks exchange over NCCL, rank q on GPU q % devices; 0: as below */
+  int id_made; /* 1: the id of the ranks over NCCL is there */
   merbit_nccl_id id;
   ranks_fault fault;
-  int arrived;         /* of the present round of counts */
-  int round;           /* rounds done */
+  int arrived;                           /* of the present round of counts */
+  int round;                             /* rounds done */
   int64_t table[RANKS_MOST][RANKS_MOST]; /* [from][to] */
   int status[RANKS_MOST];
   char sentence[RANKS_MOST][MERBIT_MESSAGE_SIZE];
   long calls[RANKS_MOST][RANKS_SUM + 1];
-  char results[RANKS_RESULTS]; /* for the test */
+  char results[RANKS_RESULTS];           /* for the test */
   ranks_box box[RANKS_MOST][RANKS_MOST]; /* [from][to] */
 } ranks_world;
 
@@ -275,14 +275,14 @@ TEST_UNUSED static void ranks_be(ranks_world *w, int rank, const merbit_context_
 #define RANKS_CHECK(condition)                                                                 \
   do {                                                                                         \
     if (!(condition)) {                                                                        \
-      (void)fprintf(stderr, "%s:%d: rank %d: %s does not hold\n", __FILE__, __LINE__,         \
-                    exchange->rank, #condition);                                              \
+      (void)fprintf(stderr, "%s:%d: rank %d: %s does not hold\n", __FILE__, __LINE__,          \
+                    exchange->rank, #condition);                                               \
       exit(98);                                                                                \
     }                                                                                          \
   } while (0)
 
-/* Runs `body` on all ranks. Returns the number of ranks that died as planned; any other end is the
- * test's failure. The children exit in the ordinary way, so that leaks are seen. */
+/* Runs `body` on all ranks. Returns the number of ranks that died as planned; any other end is
+ * the test's failure. The children exit in the ordinary way, so that leaks are seen. */
 TEST_UNUSED static int ranks_run(ranks_world *w, const merbit_context_desc *desc, int with_sum,
                                  ranks_body body, void *argument) {
   pid_t children[RANKS_MOST];
@@ -316,7 +316,8 @@ TEST_UNUSED static int ranks_run(ranks_world *w, const merbit_context_desc *desc
   return dead;
 }
 
-/* The part of a matrix that a rank has: rows first to end, with 64-bit columns or 32-bit ones. */
+/* The part of a matrix that a rank has: rows first to end, with 64-bit columns or 32-bit ones.
+ */
 typedef struct ranks_part {
   int64_t first, end;
   int64_t *row_ptr;

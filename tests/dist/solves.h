@@ -78,7 +78,8 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
   merbit_status status;
   int64_t i;
   memset(&operator_desc, 0, sizeof operator_desc);
-  operator_desc.plan.method = c->side == MERBIT_SIDE_CUDA ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
+  operator_desc.plan.method =
+      c->side == MERBIT_SIDE_CUDA ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
   status = merbit_dist_create(context, exchange, &p.view, &operator_desc, &dist);
   RANKS_CHECK(status == MERBIT_OK);
   for (i = first; i < end; i++) {
@@ -94,12 +95,13 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
   if (status == MERBIT_OK) {
     RANKS_CHECK(result.stop == c->stop);
     RANKS_CHECK(result.stop != MERBIT_STOP_CONVERGED || c->zero_b || history[0] > 0);
-    RANKS_CHECK(c->iterations == 0 || abs(result.iterations - c->iterations) <=
-                                          1 + c->iterations / 10);
-    RANKS_CHECK(merbit_buffer_download(vx, 0, world->results + (size_t)first * element, bytes) ==
-                MERBIT_OK);
+    RANKS_CHECK(c->iterations == 0 ||
+                abs(result.iterations - c->iterations) <= 1 + c->iterations / 10);
+    RANKS_CHECK(merbit_buffer_download(vx, 0, world->results + (size_t)first * element,
+                                       bytes) == MERBIT_OK);
     RANKS_CHECK(result.synchronizations == 0 || context->side == MERBIT_SIDE_CUDA);
-    /* With sums on the device the host looks once in check_every iterations, and at the ends. */
+    /* With sums on the device the host looks once in check_every iterations, and at the ends.
+     */
     RANKS_CHECK(c->devices == 0 ||
                 result.synchronizations <= result.iterations / c->desc.check_every + 6);
     ((int *)(world->results + RANKS_RESULTS / 2))[exchange->rank] = result.iterations;
@@ -186,8 +188,8 @@ TEST_UNUSED static int solve_alone(const solve_case *c) {
 typedef struct page_case {
   const test_matrix *links; /* row i: the links to i; a pattern */
   merbit_side side;
-  int single, weights;      /* weights: give out_weights, not scaled values */
-  const double *out;        /* number of links from each vertex */
+  int single, weights; /* weights: give out_weights, not scaled values */
+  const double *out;   /* number of links from each vertex */
 } page_case;
 
 static merbit_status page_body(merbit_context *context, const merbit_exchange *exchange,
@@ -210,7 +212,8 @@ static merbit_status page_body(merbit_context *context, const merbit_exchange *e
   int64_t i;
   memset(&desc, 0, sizeof desc);
   memset(&operator_desc, 0, sizeof operator_desc);
-  operator_desc.plan.method = c->side == MERBIT_SIDE_CUDA ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
+  operator_desc.plan.method =
+      c->side == MERBIT_SIDE_CUDA ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
   for (i = first; i < end; i++) {
     solve_set(weights, i - first, c->out[i], c->single);
   }
@@ -240,7 +243,8 @@ static merbit_status page_body(merbit_context *context, const merbit_exchange *e
   return status;
 }
 
-/* Runs PageRank of a random graph on 1 to 4 ranks, in both types, from patterns and from values. */
+/* Runs PageRank of a random graph on 1 to 4 ranks, in both types, from patterns and from
+ * values. */
 TEST_UNUSED static void page_run(merbit_side side, int from, int to, int devices) {
   const merbit_context_desc desc = product_context(side);
   enum { N = 300 };

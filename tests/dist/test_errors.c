@@ -1,6 +1,6 @@
-/* What goes wrong in distributed calls: each mistake on one rank is told to all with that rank's
- * sentence; each function of the exchange fails in turn, or its rank dies in it, and the others come
- * back; each allocation of a rank fails once. Nothing hangs and nothing leaks. */
+/* What goes wrong in distributed calls: each mistake on one rank is told to all with that
+ * rank's sentence; each function of the exchange fails in turn, or its rank dies in it, and the
+ * others come back; each allocation of a rank fails once. Nothing hangs and nothing leaks. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -120,13 +120,15 @@ static void vectors_of_another_type(ranks_part *p, merbit_dist_desc *desc,
   desc->plan.vector_type = MERBIT_F32;
 }
 
-static void vectors_elsewhere(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange) {
+static void vectors_elsewhere(ranks_part *p, merbit_dist_desc *desc,
+                              merbit_exchange *exchange) {
   (void)p;
   (void)exchange;
   desc->plan.vector_memory = MERBIT_MEMORY_DEVICE;
 }
 
-static void a_gpu_that_is_not(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange) {
+static void a_gpu_that_is_not(ranks_part *p, merbit_dist_desc *desc,
+                              merbit_exchange *exchange) {
   (void)p;
   (void)exchange;
   desc->plan.side = MERBIT_SIDE_CUDA;
@@ -261,7 +263,8 @@ static void mistakes_of_a_single_process(void **state) {
   solve_matrix(3, 0, &m);
   p = ranks_part_make(&m, 0, 9, 0, 1, 0);
   assert_int_equal(merbit_context_create(&cpu, &context, NULL), MERBIT_OK);
-  assert_int_equal(merbit_dist_create(NULL, &good, &p.view, NULL, &dist), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_dist_create(NULL, &good, &p.view, NULL, &dist),
+                   MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_create(context, NULL, &p.view, NULL, &dist),
                    MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_create(context, &good, &p.view, NULL, NULL),
@@ -352,8 +355,7 @@ static merbit_status work(merbit_context *context, const merbit_exchange *exchan
   memset(&solver, 0, sizeof solver);
   solver.method = MERBIT_SOLVER_CG;
   solver.max_iterations = 2;
-  solver.preconditioner =
-      c->jacobi ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
+  solver.preconditioner = c->jacobi ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
   if (status == MERBIT_OK) {
     status = merbit_dist_spmv(dist, NULL, x, NULL, y, NULL);
   }
@@ -521,8 +523,8 @@ static void a_rank_that_fails_alone_tells_the_others(void **state) {
 
 /* ---- More columns than an int has -------------------------------------------------------- */
 
-/* The other rank of two, played: it has 2^40 rows and needs nothing; x there is the number of the
- * row modulo 1000. */
+/* The other rank of two, played: it has 2^40 rows and needs nothing; x there is the number of
+ * the row modulo 1000. */
 typedef struct giant {
   int calls;
   int64_t wanted[8];
@@ -565,9 +567,8 @@ static int giant_finish(void *user, void *stream) {
 static void columns_exceed_an_int(void **state) {
   const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
   /* Far apart: a sorted list. Close together, beyond 2^31: a bitmap. */
-  const int64_t columns[2][6] = {
-      {2, GIANT_ROWS + 2, 5000000000, 1, GIANT_ROWS + 2, 70},
-      {2, 5000000100, 5000000000, 1, 5000000100, 5000000063}};
+  const int64_t columns[2][6] = {{2, GIANT_ROWS + 2, 5000000000, 1, GIANT_ROWS + 2, 70},
+                                 {2, 5000000100, 5000000000, 1, 5000000100, 5000000063}};
   const int32_t row_ptr[] = {0, 2, 2, 6};
   const double values[] = {1, 2, 3, 4, 5, 6}, x[] = {10, 20, 30};
   int which;

@@ -1,5 +1,6 @@
-/* The kernels of merbit_dist.h compile with the real NVRTC, which needs no GPU, for every architecture
- * that it knows, in both types, without a spilled register. Skipped where there is no NVRTC. */
+/* The kernels of merbit_dist.h compile with the real NVRTC, which needs no GPU, for every
+ * architecture that it knows, in both types, without a spilled register. Skipped where there is
+ * no NVRTC. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
@@ -7,7 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "support/gpu.h"
+#include "support/gpu_context.h"
 
 static merbit_context *host;
 

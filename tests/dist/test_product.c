@@ -1,6 +1,6 @@
-/* Distributed products: every generated square matrix, 1 to 4 ranks, both types, held to the bound of
- * one process; new values; whole_rows with the same bits for any number of ranks; dots; the info and
- * the forecast. */
+/* Distributed products: every generated square matrix, 1 to 4 ranks, both types, held to the
+ * bound of one process; new values; whole_rows with the same bits for any number of ranks;
+ * dots; the info and the forecast. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 

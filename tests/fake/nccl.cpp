@@ -293,7 +293,13 @@ int ncclGetUniqueId(fake_id *id) {
 }
 
 int ncclCommInitRank(void **handle, int ranks, fake_id id, int rank) {
+  typedef int (*getter)(void **);
   const int failed = answer("ncclCommInitRank");
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context = nullptr;
+  const getter get = driver != nullptr ? (getter)dlsym(driver, "cuCtxGetCurrent") : nullptr;
+  if (get == nullptr || (get(&context) == 0 && context == nullptr)) {
+    fault("ncclCommInitRank without a current context, which names the GPU");
+  }
   int number = -1;
   *handle = &state;
   stick("ncclCommInitRank", nullptr);
@@ -354,7 +360,7 @@ int ncclGroupStart() {
   return failed;
 }
 
-// Also where it fails, the group is over.
+// Ends the group even where it fails.
 int ncclGroupEnd() {
   const int failed = answer("ncclGroupEnd");
   int result = failed;

@@ -23,7 +23,7 @@ static char nccl_path[600];
 
 /* ---- Ranks: forked processes ----------------------------------------------------------------- */
 
-/* What a rank does with the id that all have. */
+/* The work of a rank with the id that all have. */
 typedef void (*rank_body)(const merbit_nccl_id *id, int rank, int ranks, const void *argument);
 
 /* A check in a rank, which is no process of cmocka's. */

@@ -1,5 +1,6 @@
-/* Distributed products on one GPU: several processes share it and exchange through the host. Each is
- * held to the bound of one process; whole_rows has the same bits for any number of ranks. */
+/* Distributed products on one GPU: several processes share it and exchange through the host.
+ * Each is held to the bound of one process; whole_rows has the same bits for any number of
+ * ranks. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 

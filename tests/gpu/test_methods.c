@@ -196,8 +196,8 @@ static void check_data_matrix(merbit_context *context, const test_matrix *m) {
   memset(&form, 0, sizeof form);
   form.few_scalars = m->nnz > 5000000;
   form.plan.side = MERBIT_SIDE_CUDA;
-  for (k = 0; k < METHODS; k++) {
-    form.plan.method = methods[k];
+  for (k = 0; k < gpu_method_count(); k++) {
+    form.plan.method = gpu_method(k);
     form.type = MERBIT_F64;
     products_check(context, m, &form);
     form.type = MERBIT_F32;
@@ -227,8 +227,8 @@ static void pattern_is_a_matrix_of_ones(void **state) {
     memset(&form, 0, sizeof form);
     form.pattern = 1;
     form.device_arrays = i & 1;
-    for (k = 0; k < METHODS; k++) {
-      form.plan.method = methods[k];
+    for (k = 0; k < gpu_method_count(); k++) {
+      form.plan.method = gpu_method(k);
       for (form.type = MERBIT_F64; form.type <= MERBIT_F32;
            form.type = (merbit_type)(form.type + 1)) {
         products_check(gpu, &m, &form);

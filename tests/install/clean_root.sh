@@ -29,6 +29,8 @@ if [ ! -f "$folder/complete" ]; then
 fi
 rm -rf "$folder/merbit"
 mkdir "$folder/merbit"
+mount --bind /proc "$folder/proc"
+trap 'umount "$folder/proc"' EXIT
 git -C "$root" archive HEAD | tar -x -C "$folder/merbit"
 
 # inside WHAT COMMAND: runs a shell command in the clean root, in the copy of the repository.

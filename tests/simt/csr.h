@@ -429,11 +429,11 @@ std::vector<uint64_t> csr_seeds(const std::vector<const Form *> &forms, const Fo
   return seeds;
 }
 
-// In quick effort a form sees one matrix in four, with other seeds others, and forms side by
+// In quick effort a form sees one matrix in three, with other seeds others, and forms side by
 // side in a program do not see the same ones. The four largest matrices, which lie side by side
-// too, take most of the time: one form in sixteen sees each.
+// too, take most of the time: one form in twelve sees each.
 inline bool csr_left_to_others(size_t place, int index, const test_matrix &m) {
-  const size_t apart = m.rows + m.nnz > 20000 ? 16 : 4;
+  const size_t apart = m.rows + m.nnz > 20000 ? 12 : 3;
   return test_effort(1, 0) && ((size_t)index + place + simt_seeds[2]) % apart != 0;
 }
 

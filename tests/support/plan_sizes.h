@@ -9,10 +9,19 @@
 
 static merbit_context *context;
 
-static merbit_device_profile h200_profile(void) {
+/* Returns the estimated profile of one of `gpus`. */
+static merbit_device_profile profile_of(const char *name) {
   merbit_device_profile profile;
-  mbi_profile_estimate(gpus[0].multiprocessors, &gpus[0].facts, &profile);
+  size_t i = 0;
+  while (i + 1 < GPUS && strcmp(gpus[i].name, name) != 0) {
+    i++;
+  }
+  mbi_profile_estimate(gpus[i].multiprocessors, &gpus[i].facts, &profile);
   return profile;
+}
+
+static merbit_device_profile h200_profile(void) {
+  return profile_of("H200");
 }
 
 static int set_up(void **state) {

@@ -72,12 +72,12 @@ static int mbi_choose_slices(const merbit_plan *plan) {
  * row's lanes, which wait for columns and then for x. */
 #define MBI_CHOOSE_STEPS 3.0
 
-/* Returns whether lanes per row pay for a small matrix: rows have nearly equal lengths, and no
- * lanes walk a row for longer than SCAN takes. If SCAN has the whole matrix in flight at once,
- * in one launch, it does not wait for the steps after the first. (Doubles in 1,226 rows of
- * 1,187 on an H200, of which lanes take 256 at once: ROWS 9.9 us, SCAN 7.5.) */
+/* Returns whether lanes per row pay for a small matrix: rows have nearly equal lengths, or a
+ * warp each, and no lanes walk a row for longer than SCAN takes. If SCAN has the whole matrix
+ * in flight at once, in one launch, it does not wait for the steps after the first. (Doubles in
+ * 1,226 rows of 1,187 on an H200, of which lanes take 256 at once: ROWS 9.9 us, SCAN 7.5.) */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-  return plan->nonempty.slots / 8 <= plan->device.nnz / 5 &&
+  return (mbi_rows_lone(plan) || plan->nonempty.slots / 7 <= plan->device.nnz / 4) &&
          (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

@@ -25,10 +25,12 @@ static void long_rows_among_even_ones(void **state) {
     double scan;
     int step = type ? 4 : 8;
     with_linking_rows(&plan, type ? MERBIT_F64 : MERBIT_F32);
+    plan.desc.expected_calls = 1000;
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 9994 us" : ", sliced 4994 us");
     plan.tuning[MBI_KNOB_SLICED_UNROLL] = 4; /* more in flight, fewer steps */
     takes(&plan, MERBIT_METHOD_SCAN, type ? ", sliced 4994 us" : ", sliced 2494 us");
     plan.tuning[MBI_KNOB_SLICED_UNROLL] = 0;
+    plan.nonempty.slots = 3 * plan.device.nnz; /* even once sorted: nothing for lanes of rows */
     /* The longest row takes a little longer than SCAN's product plus the 6 us that all
      * forecasts leave out. */
     scan = mbi_scan_cost(&plan);
@@ -65,20 +67,34 @@ static void walks_that_do_not_show(void **state) {
   takes(&plan, MERBIT_METHOD_SLICED, "even rows");
 }
 
+/* Returns the length of a row that takes 4 lanes of 5 nonzeros so many seconds, in steps of 1
+ * us, of which forecasts leave out 6. */
+static uint32_t steps_of(double seconds) {
+  return (uint32_t)(20 * (seconds / 1e-6 + 6));
+}
+
 /* Lanes per row walk too: 4 lanes take 20 nonzeros a step of 1 us, of a small matrix 6 by one
  * lane in 0.4 us. */
 static void long_rows_by_lanes(void **state) {
+  double base, scan;
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.device.values = 0;
   plan.nonempty.sectors = 1;
-  plan.nonempty.longest = 20 * 522;
-  takes(&plan, MERBIT_METHOD_ROWS, "rows 518 us");
-  plan.nonempty.longest = 20 * 532;
-  takes(&plan, MERBIT_METHOD_ROWS, "rows 526 us");
-  plan.nonempty.longest = 20 * 540;
-  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan 534 us, rows 534 us, sliced 2694 us");
+  plan.desc.expected_calls = 1; /* nothing is made for them */
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
+  base = mbi_rows_cost(&plan);
+  scan = mbi_scan_cost(&plan);
+  assert_true(base + 30e-6 < scan);
+  plan.nonempty.longest = steps_of(base - 1e-6);
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
+  assert_true(mbi_rows_cost(&plan) == base);
+  plan.nonempty.longest = steps_of(scan - 1e-6);
+  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
+  assert_true(fabs(mbi_rows_cost(&plan) - (scan - 1e-6)) < 1e-7);
+  plan.nonempty.longest = steps_of(scan + 1e-6);
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
   square_of(&plan, MERBIT_F32, 100000, 500000);
   plan.nonempty.longest = 3 * 6; /* all of it in flight at once by SCAN */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
@@ -86,6 +102,91 @@ static void long_rows_by_lanes(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows");
   plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows");
+}
+
+/* The seconds in which an H200 copies so many bytes, of which a product reaches 0.98. */
+static double streamed(double bytes) {
+  return bytes / (0.98 * 4.28e12);
+}
+
+static void is_about(const char *what, double seconds, double expected) {
+  if (!(fabs(seconds / expected - 1) < 0.005)) {
+    fail_msg("%s: %.2f us instead of %.2f", what, 1e6 * seconds, 1e6 * expected);
+  }
+}
+
+/* Each forecast by hand: all bytes once if all gathers hit the caches, launches, and the steps
+ * of the last rows. */
+static void forecasts_without_gathers(void **state) {
+  const double vectors = 2 * 8 * 4e6, values = 8 * 64e6, offsets = 4 * 4e6;
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F64, 4000000, 64000000);
+  is_about("scan", mbi_scan_cost(&plan), 1.08 * streamed(vectors + 4 * 64e6 + values) + 3e-6);
+  is_about("rows", mbi_rows_cost(&plan),
+           0.97 * streamed(vectors + offsets + 4 * 64e6 + values) + 16 / 20.0 * 1e-6);
+  is_about("sliced", mbi_sliced_cost(&plan),
+           1.08 * streamed(vectors + 4 * 64e6 + values) + 16 / 4.0 * 1e-6);
+  plan.nonempty.narrow = 1;
+  is_about("narrow", mbi_sliced_cost(&plan),
+           1.08 * streamed(vectors + 2 * 64e6 + values) + 16 / 4.0 * 1e-6);
+  plan.nonempty.block_rows = plan.nonempty.block_cols = 4;
+  is_about("bsr", mbi_extracted_cost(&plan), streamed(vectors + 0.25 * 64e6 + values) + 3e-6);
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 96000000;
+  is_about("uneven rows", mbi_rows_cost(&plan),
+           (0.97 + 0.35 / 2) * streamed(vectors + offsets + 4 * 64e6 + values) +
+               16 / 20.0 * 1e-6);
+  plan.type = MERBIT_F32; /* 2 lanes of 9 */
+  plan.nonempty.slots = plan.device.nnz;
+  is_about("floats", mbi_rows_cost(&plan),
+           streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2) + 16 / 18.0 * 1e-6);
+}
+
+/* Streaming and gathering hide a part of each other: never less than the longer of them, and
+ * never more than both. */
+static void forecasts_with_gathers(void **state) {
+  const double both = pow(2.0, 2 / 3.0);
+  double part;
+  (void)state;
+  for (part = 1e-6; part < 1; part *= 10) {
+    is_about("only streaming", mbi_choose_overlap(part, 0), part);
+    is_about("only gathering", mbi_choose_overlap(0, part), part);
+    is_about("as much of both", mbi_choose_overlap(part, part), both * part);
+    is_about("4 of 1", mbi_choose_overlap(4 * part, part), pow(9, 2 / 3.0) * part);
+    is_about("1 of 4", mbi_choose_overlap(part, 4 * part), pow(9, 2 / 3.0) * part);
+  }
+}
+
+/* Few rows: 132 multiprocessors gather at half their rate with 2,300 nonzeros in flight each,
+ * and can have 2,048 lanes of 8. */
+static void forecasts_of_few_rows(void **state) {
+  static const struct few {
+    uint64_t rows;
+    double factor; /* (1 + 2300 / nonzeros in flight) / (1 + 2300 / 16384) */
+  } few[] = {{132, (1 + 2300 / 256.0) / (1 + 2300 / 16384.0)},
+             {1320, (1 + 2300 / 2560.0) / (1 + 2300 / 16384.0)},
+             {8448, 1},
+             {13200, 1}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof few / sizeof few[0]; i++) {
+    const double rows = (double)few[i].rows, stream = 12 * 4096 * rows, end = 4096 / 256 * 1e-6;
+    merbit_plan plan;
+    double bytes;
+    square_of(&plan, MERBIT_F64, few[i].rows, few[i].rows * 4096);
+    plan.device.cols = 4000000;
+    bytes = stream + 8 * (rows + 4e6) + 4 * rows;
+    is_about("few rows", mbi_rows_cost(&plan), 0.97 * few[i].factor * streamed(bytes) + end);
+    /* Rows in flight at once gather at L2's rate. */
+    plan.nonempty.sectors = 1;
+    plan.device.cols = 200000000;
+    bytes = stream + 8 * (rows + 200e6) + 4 * rows;
+    is_about("gathers", mbi_rows_cost(&plan),
+             0.97 * few[i].factor *
+                     mbi_choose_overlap(streamed(bytes),
+                                        rows * 4096 / (rows <= 8448 ? 160e9 : 40e9)) +
+                 end);
+  }
 }
 
 /* Decisions by even rows elsewhere: semirings, measuring, forms of values, several vectors. */
@@ -157,7 +258,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_rows_among_even_ones), cmocka_unit_test(walks_that_do_not_show),
       cmocka_unit_test(long_rows_by_lanes),        cmocka_unit_test(long_rows_elsewhere),
-      cmocka_unit_test(rows_that_the_fixup_walks),
+      cmocka_unit_test(rows_that_the_fixup_walks), cmocka_unit_test(forecasts_without_gathers),
+      cmocka_unit_test(forecasts_with_gathers),    cmocka_unit_test(forecasts_of_few_rows),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

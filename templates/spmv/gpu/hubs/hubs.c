@@ -223,9 +223,11 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-             ? t.vectors + t.lists + t.stream +
-                   t.gathers * (1.0 - plan->nonempty.hub_share) / plan->nonempty.sectors +
-                   mbi_hubs_walk(plan) + mbi_walk_fixup(plan, MBI_SCAN_TILE)
+             ? 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream,
+                                         t.gathers * (1.0 - plan->nonempty.hub_share) /
+                                             plan->nonempty.sectors) +
+                   plan->profile->launch_seconds + mbi_hubs_walk(plan) +
+                   mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;
 }
 

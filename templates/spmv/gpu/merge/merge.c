@@ -234,10 +234,8 @@ static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) 
 static double mbi_merge_path_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return plan->device.nnz < plan->device.rows / 2
-             ? t.vectors + t.stream + t.gathers +
-                   t.rows * (double)mbi_index_bytes(plan->device.offset_type) *
-                       mbi_choose_stream(plan) +
-                   mbi_walk_fixup(plan, MBI_SCAN_TILE)
+             ? mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan), t.gathers) +
+                   plan->profile->launch_seconds + mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;
 }
 

@@ -41,12 +41,6 @@ static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   return wish != 0 ? wish : share > 8 ? 8 : (int)share;
 }
 
-/* Returns whether a row of average length is a whole step, or more, of a warp. */
-static int mbi_rows_fill(const merbit_plan *plan) {
-  const int lanes = mbi_rows_lanes(plan);
-  return lanes == 32 && mbi_rows_unroll(plan, lanes) == 8;
-}
-
 /* Returns the nonzeros of a row that its lanes take at once. */
 static double mbi_rows_at_once(const merbit_plan *plan) {
   const int lanes = mbi_rows_lanes(plan);
@@ -164,33 +158,50 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-/* Returns whether a product consists of gathers of doubles, each from a sector of its own, by
- * lanes of which half are busy. */
-static int mbi_rows_gather(const merbit_plan *plan) {
-  return plan->type == MERBIT_F64 && mbi_value_bytes(plan) == 0 &&
-         plan->nonempty.sectors > 0.9 && plan->nonempty.slots / 2 <= plan->device.nnz;
+/* Returns whether a row has a warp for itself. */
+MBI_INTERNAL int mbi_rows_lone(const merbit_plan *plan) {
+  return mbi_rows_lanes(plan) == 32;
 }
 
-/* Returns the seconds of a product. The lanes of a row load scattered data. That counts little
- * if all gathers miss the caches anyway; and no second launch is needed, and nothing is built
- * (ones on an H200: 143 us, SCAN 145, if columns are scattered; but 121, SCAN 91, for roads,
- * which share sectors).
- *
- * If rows fill the steps of a warp, its loads of columns and values are adjacent, and a row end
- * costs it nothing. Warps that wait for x then leave the memory to those that stream. In f64,
- * where row ends count (mbi_traffic.light), gathers and stream overlap if gathers take long
- * (4,000 rows of 12,500 over 50 MB of x on an H200: 460 us, all of which gathers need). */
+/* A multiprocessor gathers at half its rate if its lanes have so many nonzeros in flight. */
+#define MBI_ROWS_HALF 2300.0
+
+/* Returns by what factor a product takes longer if the matrix has so few rows that their lanes
+ * do not fill the GPU. */
+static double mbi_rows_thin(const merbit_plan *plan) {
+  const double processors = plan->context->device.multiprocessors;
+  const double full = 2048.0 * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+  const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
+  const double half = MBI_ROWS_HALF * processors;
+  return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
+}
+
+/* Returns the seconds for gathering x. If all rows are in flight at once, their lanes move
+ * through the columns together, and what they read of x stays in L2. */
+static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
+  const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
+  const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
+  return lanes > 2048.0 * plan->context->device.multiprocessors || all <= some
+             ? t->gathers
+             : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
+}
+
+/* Returns the seconds of a product, or HUGE_VAL if more than half of the lanes would be idle.
+ * Lanes that share a warp wait for the longest of their rows. Rows of a warp each have no
+ * others to wait for, and most of the lanes of a hypersparse matrix have nothing to do. */
 MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  const double scan = t.vectors + t.stream + t.gathers;
-  if (plan->type == MERBIT_F64 && t.light == 1.0 && mbi_rows_fill(plan)) {
-    return mbi_choose_longer(t.vectors + mbi_choose_longer(t.stream, t.gathers),
-                             mbi_rows_walk(plan));
+  const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
+  const double uneven = alone ? 0 : (double)plan->nonempty.slots / t.nnz - 1;
+  if (uneven > 1) {
+    return HUGE_VAL;
   }
-  if (plan->nonempty.slots / 2 > plan->device.nnz) {
-    return HUGE_VAL; /* more than half of the lanes would be idle */
-  }
-  return mbi_choose_longer((mbi_rows_gather(plan) ? 0.97 : 1.2) * scan, mbi_rows_walk(plan));
+  return mbi_choose_longer(
+      ((plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven) * mbi_rows_thin(plan) *
+              mbi_choose_overlap(t.vectors + t.stream + mbi_choose_offsets(plan),
+                                 mbi_rows_gathers(plan, &t)) +
+          mbi_walk_end(plan, t.nnz / t.rows, mbi_rows_at_once(plan)),
+      mbi_rows_walk(plan));
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_rows_method = {

@@ -77,14 +77,15 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
 }
 
 // Returns the old y of the lane's row among the first 32 that end in the tile, so that no
-// commit waits for memory. Rows after these are prefetched if they are contiguous. A lane
-// without a row loads the first one again, because a branch would cost registers.
+// commit waits for memory. Rows after these are prefetched if they are contiguous.
 MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
   const mbk_u32 *const row_id = rows.row_id;
   const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;
 #if !MBK_EMPTY_ROWS
   const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));
-  mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));
+  if (ahead < count) {
+    mbk_prefetch(rows.y + rows.from + ahead);
+  }
   (void)row_id;
 #endif
   return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;

@@ -287,8 +287,8 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
  * their clock. */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  double seconds =
-      t.vectors + t.lists + t.stream + t.gathers + mbi_walk_fixup(plan, MBI_SCAN_TILE);
+  double seconds = 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream, t.gathers) +
+                   plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
   if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
     seconds += t.nnz * mbi_choose_gather(plan, 0) * (plan->type == MERBIT_F32 ? 0.13 : 0.21);
   }

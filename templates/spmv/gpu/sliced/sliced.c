@@ -35,11 +35,15 @@ static uint64_t mbi_sliced_slots(const merbit_plan *plan) {
   return mbi_sliced_sorts(plan) ? plan->nonempty.sorted_slots : plan->nonempty.slots;
 }
 
+/* Returns the nonzeros of a row that its lane takes at once. */
+static double mbi_sliced_at_once(const merbit_plan *plan) {
+  return mbi_sliced_unroll(plan) * 16.0 / (double)mbi_type_size(plan->type);
+}
+
 /* Returns the critical path in seconds: a lane walks the longest row, loading columns and
  * values, then x. */
 MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
-  const double pack = 16.0 / (double)mbi_type_size(plan->type);
-  return mbi_walk(plan, mbi_sliced_unroll(plan) * pack, 2);
+  return mbi_walk(plan, mbi_sliced_at_once(plan), 2);
 }
 
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -282,19 +286,20 @@ MBI_INTERNAL int mbi_sliced_trusted(const merbit_plan *plan) {
   return csr->nnz >= 4 * csr->rows && mbi_sliced_slots(plan) / 5 <= csr->nnz / 3;
 }
 
-/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. Up
- * to an eighth of padding, without which no matrix is, is within the other figures. */
+/* Returns the seconds of a product, or HUGE_VAL if less than half of the slots are filled. */
 MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  const double slots = (double)mbi_sliced_slots(plan) - t.nnz / 8;
+  const double slots = (double)mbi_sliced_slots(plan);
   if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
-  return mbi_choose_longer(t.vectors + t.gathers +
-                               (slots > t.nnz ? slots : t.nnz) *
-                                   (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
-                                   mbi_choose_stream(plan) * t.light,
-                           mbi_sliced_walk(plan));
+  return mbi_choose_longer(
+      1.08 * mbi_choose_overlap(t.vectors + slots *
+                                                (4.0 - 2.0 * plan->nonempty.narrow + t.values) *
+                                                mbi_choose_stream(plan),
+                                t.gathers) +
+          mbi_walk_end(plan, slots / t.rows, mbi_sliced_at_once(plan)),
+      mbi_sliced_walk(plan));
 }
 
 MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
