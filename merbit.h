@@ -3484,7 +3484,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 79
-#define MBI_KERNEL_HASH "2cef2c42ec3218267c6164e644018c347095936c9f1dff66d8f0661aa8ef445d"
+#define MBI_KERNEL_HASH "e79c89e3318c772e69d18157e50356df4bfbbb03152f127f860016b04520b38d"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5162,8 +5162,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n"
-"#include \"jit/complex.cuh\"\n\n#endif\n"}},
+"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n"
+"template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {\n"
+"asm volatile(\"{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }\"\n:\n"
+": \"l\"(address), \"r\"((mbk_u32)wanted));\n}\n\n#include \"jit/complex.cuh\"\n\n#endif\n"}},
 {"jit/functions.cuh", {
 "\n\n\n\ntemplate <class T> MBK_DEVICE T mbk_min(T a, T b) {\nreturn a < b || a != a ? a : b;\n}\n"
 "template <class T> MBK_DEVICE T mbk_max(T a, T b) {\nreturn a > b || a != a ? a : b;\n}\n\n\n"
@@ -7705,8 +7707,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
 "const mbk_u32 *const row_id = rows.row_id;\n"
 "const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n#if !MBK_EMPTY_ROWS\n"
-"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\nif (ahead < count) {\n"
-"mbk_prefetch(rows.y + rows.from + ahead);\n}\n(void)row_id;\n#endif\n"
+"const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
+"mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);\n(void)row_id;\n#endif\n"
 "return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n}\n\n\n\n"
 "template <bool adds, bool full>\n"
 "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
@@ -7718,8 +7720,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_scan_load<full>(col_ind + k, left, column[g]);\n#if !MBK_PATTERN\n"
 "mbk_scan_load<full>(values + k, left, value[g]);\n#endif\n}\n#if MBK_BY_ROW\n"
 "mbk_scan_by_row<full>(values, rows, count, value);\n#endif\n#if !MBK_STREAMING\nmbk_await();\n"
-"#endif\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n",
-"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
+"#endif\nold = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n#pragma unroll\n"
+"for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n",
 "product[g][j] = MBK_ZERO;\nif (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
 "const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n#if MBK_PATTERN && !MBK_BY_ROW\n"
 "product[g][j] = MBK_UNIT(values, factor);\n#else\n"
@@ -7742,9 +7744,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
 "mbk_u64 tile, MBK_SCALAR alpha, MBK_SCALAR beta,\nMBK_VECTOR *old, DOT &dot) {\n"
 "const mbk_u32 lane = mbk_lane();\n"
-"const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
+"const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "const mbk_u32 row_number = mbk_load(tile_row + tile);\n"
-"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+"MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n",
 "const mbk_scan_rows rows = {row_id, y, row_number, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
 "ends};\n"
 "const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
@@ -20661,11 +20663,12 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) == 32; }
 
+#define MBI_ROWS_RESIDENT 2048.0
 #define MBI_ROWS_HALF 2300.0
 
 static double mbi_rows_thin(const merbit_plan *plan) {
 	const double processors = plan->context->device.multiprocessors;
-	const double full = 2048.0 * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+	const double full = MBI_ROWS_RESIDENT * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
 	const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
 	const double half = MBI_ROWS_HALF * processors;
 	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
@@ -20674,8 +20677,8 @@ static double mbi_rows_thin(const merbit_plan *plan) {
 static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const double lanes = (double)plan->device.rows * mbi_rows_lanes(plan);
 	const double some = plan->profile->l2_bytes / 4, all = t->cols * t->size;
-	return lanes > 2048.0 * plan->context->device.multiprocessors || all <= some ? t->gathers
-			: t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
+	return lanes > MBI_ROWS_RESIDENT * plan->context->device.multiprocessors || all <= some
+			? t->gathers : t->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, some);
 }
 
 static double mbi_rows_cost(const merbit_plan *plan) {
@@ -23433,8 +23436,7 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
 	if (!mbi_choose_full(plan)) { return HUGE_VAL; }
 	column = 4.0 / (plan->nonempty.block_rows * plan->nonempty.block_cols);
 	return mbi_choose_overlap(t.vectors + t.nnz * (column + t.values) * mbi_choose_stream(plan),
-			t.gathers) + plan->profile->launch_seconds / 2 +
-			mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
+			t.gathers) + mbi_walk_fixup(plan, 32 * MBI_BSR_TILE_BYTES / t.size);
 }
 
 static void mbi_extracted_enter(merbit_plan *plan) {

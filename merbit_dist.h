@@ -115,9 +115,10 @@ typedef struct merbit_dist_desc {
    * block_cols must be left 0. vector_memory must be where the plan computes, or DEFAULT. */
   merbit_plan_desc plan;
   /* Nonzero: a row with a halo column is multiplied as a whole after the exchange, so that its
-   * sum does not depend on where ranks begin. Name a method (plan.method), the same on all
-   * ranks: products then have the same bits for any number of ranks. It costs: less is left to
-   * overlap with the exchange. */
+   * sum does not depend on where ranks begin. With a method that adds the entries of a row in
+   * an order of their own (plan.method REFERENCE on the CPU; SLICED, or ROWS with `lanes` in
+   * plan.tuning, on CUDA), products then have the same bits for any number of ranks. It costs:
+   * less is left to overlap with the exchange. */
   int whole_rows;
 } merbit_dist_desc;
 
@@ -150,7 +151,7 @@ typedef struct merbit_dist_solver_desc {
   int max_iterations;          /* 0: 20000 */
   merbit_preconditioner preconditioner; /* NONE or JACOBI */
   int check_every;  /* CUDA: iterations between two convergence checks by the host; 0: 16.
-                       The CPU checks after each */
+                       On the CPU, or where sums pass through the host: 1 */
   double *history;  /* receives the estimated residuals of the checks, history[k] that of
                        check k; may be NULL */
   int history_size; /* number of elements of `history` */

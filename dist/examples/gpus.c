@@ -1,12 +1,11 @@
-/* Solves a 3D Poisson problem on the GPUs of one machine, a process for each: gpus [side]
- * [processes] The processes are forked and exchange over NCCL. A process without a GPU of its
- * own, or without NCCL, says so, and all end. */
+/* Solves a 3D Poisson problem on the GPUs of one machine, a process for each: gpus SIDE N
+ * solves a cube of SIDE^3 unknowns on N GPUs. The processes are forked and exchange over NCCL.
+ * A process without a GPU of its own, or without NCCL, says so, and all end. */
 #define MERBIT_DIST_IMPLEMENTATION
 #include "merbit_dist.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "poisson.h"
+
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,31 +15,6 @@ typedef struct shared {
   volatile int ready; /* 1: the id is made; -1: it cannot be */
   merbit_nccl_id id;
 } shared;
-
-/* Fills rows [first, end) of the 7-point stencil of an n x n x n cube, with global columns.
- * Returns the number of entries. */
-static int64_t poisson(int64_t n, int64_t first, int64_t end, int64_t *row_ptr,
-                       int64_t *col_ind, double *values) {
-  const int64_t step[] = {1, n, n * n};
-  int64_t row, at = 0;
-  int axis, side;
-  for (row = first; row < end; row++) {
-    row_ptr[row - first] = at;
-    col_ind[at] = row;
-    values[at++] = 6;
-    for (axis = 0; axis < 3; axis++) {
-      for (side = -1; side <= 1; side += 2) {
-        const int64_t place = row / step[axis] % n + side;
-        if (place >= 0 && place < n) {
-          col_ind[at] = row + side * step[axis];
-          values[at++] = -1;
-        }
-      }
-    }
-  }
-  row_ptr[end - first] = at;
-  return at;
-}
 
 static int fail(merbit_context *context, int rank) {
   char sentence[MERBIT_MESSAGE_SIZE];
@@ -53,9 +27,7 @@ static int fail(merbit_context *context, int rank) {
 static int solve(shared *s, int64_t n, int rank, int ranks) {
   const int64_t first = n * n * n * rank / ranks, end = n * n * n * (rank + 1) / ranks;
   const size_t rows = (size_t)(end - first), bytes = rows * sizeof(double);
-  int64_t *row_ptr = (int64_t *)malloc((rows + 1) * sizeof *row_ptr);
-  int64_t *col_ind = (int64_t *)malloc(7 * rows * sizeof *col_ind);
-  double *values = (double *)malloc(7 * bytes), *ones = (double *)malloc(bytes);
+  double *ones = (double *)malloc(bytes);
   merbit_context_desc gpu = merbit_context_defaults();
   merbit_context *context = NULL;
   merbit_exchange *exchange = NULL;
@@ -68,8 +40,7 @@ static int solve(shared *s, int64_t n, int rank, int ranks) {
   size_t i;
   gpu.side = MERBIT_SIDE_CUDA;
   gpu.device = rank;
-  if (row_ptr == NULL || col_ind == NULL || values == NULL || ones == NULL ||
-      merbit_context_create(&gpu, &context, &error) != MERBIT_OK) {
+  if (ones == NULL || merbit_context_create(&gpu, &context, &error) != MERBIT_OK) {
     (void)fprintf(stderr, "rank %d: no memory, or no GPU %d: %s\n", rank, rank, error.message);
     s->ready = -1; /* nobody waits */
     return 1;
@@ -84,14 +55,7 @@ static int solve(shared *s, int64_t n, int rank, int ranks) {
       merbit_exchange_nccl_create(context, &s->id, rank, ranks, NULL, &exchange) != MERBIT_OK) {
     return rank == 0 || s->ready > 0 ? fail(context, rank) : 1;
   }
-  memset(&view, 0, sizeof view);
-  view.offset_type = view.index_type = MERBIT_INDEX_64;
-  view.rows = end - first;
-  view.cols = n * n * n;
-  view.nnz = poisson(n, first, end, row_ptr, col_ind, values);
-  view.row_ptr = row_ptr;
-  view.col_ind = col_ind;
-  view.values = values;
+  view = poisson_make(n, first, end);
   for (i = 0; i < rows; i++) {
     ones[i] = 1;
   }
@@ -116,9 +80,7 @@ static int solve(shared *s, int64_t n, int rank, int ranks) {
   merbit_buffer_destroy(b);
   merbit_buffer_destroy(x);
   merbit_context_destroy(context);
-  free(row_ptr);
-  free(col_ind);
-  free(values);
+  poisson_free(&view);
   free(ones);
   return result.stop != MERBIT_STOP_CONVERGED;
 }

@@ -352,6 +352,13 @@ template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
 
+// The same if `wanted`, by a predicate: a branch costs SCAN's kernel for beta a register too many.
+template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }"
+               :
+               : "l"(address), "r"((mbk_u32)wanted));
+}
+
 #include "jit/complex.cuh"
 
 #endif

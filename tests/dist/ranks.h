@@ -36,7 +36,7 @@ typedef struct ranks_box { /* a message under way */
   char data[RANKS_BOX];
 } ranks_box;
 
-/* What all processes share. */
+/* All processes share it. */
 typedef struct ranks_world {
   int ranks, patience, aborted;
   int devices; /* ranks exchange over NCCL, rank q on GPU q % devices; 0: as below */
@@ -200,7 +200,7 @@ static const char *ranks_error(void *user) {
   return ((ranks_user *)user)->error;
 }
 
-/* What a rank does. Returns the status with which it ends. */
+/* Runs as a rank. Returns the status with which the rank ends. */
 typedef merbit_status (*ranks_body)(merbit_context *context, const merbit_exchange *exchange,
                                     ranks_world *world, void *argument);
 

@@ -55,7 +55,7 @@ typedef struct fake_nvrtc {
   char options[256]; /* of the last one, each behind a space */
 } fake_nvrtc;
 
-/* What the fake NCCL enqueues on a stream: see fake_cuda_enqueue. */
+/* Work of the fake NCCL on a stream: see fake_cuda_enqueue. */
 typedef struct fake_work {
   void *(*begin)(void *argument);
   int (*advance)(void *run);

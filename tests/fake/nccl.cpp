@@ -26,7 +26,7 @@ enum result {
 enum { INT8 = 0, INT64 = 4, F64 = 8, SUM = 0 };
 enum { GROUPS = 64, RANKS = 4, MESSAGE = 1 << 16, VALUES = 64 };
 
-// What a rank sends another one. Each has its turn: posted == taken, then posted == taken + 1.
+// A message of one rank to another. Each has its turn: posted == taken, then posted == taken + 1.
 struct mailbox {
   volatile int posted, taken;
   size_t bytes;

@@ -127,7 +127,7 @@ static void small_ones_where_it_pays(void **state) {
   test_matrix m;
   products_form form;
   (void)state;
-  small_limit = 0.636;
+  small_limit = 0.57;
   blow_up(test_matrix_largest(3000), 3, 3, &m);
   form_make(0, &form);
   form.plan.expected_calls = 300;

@@ -1,7 +1,7 @@
 /* AUTO for thousands of products: methods are measured, the answer is remembered beside the
  * cubins, and what lies there otherwise is not believed; kinds of values that are not measured.
  */
-static double small_limit = 0.636; /* part of L2 that a small matrix takes */
+static double small_limit = 0.57; /* part of L2 that a small matrix takes */
 #define MBI_CHOOSE_SMALL small_limit
 #include "support/internal.h"
 #include "spmv/choose/critical_path.c"
@@ -56,7 +56,7 @@ static void answers_are_remembered(void **state) {
   (void)state;
   for (small = 0; small < 2; small++) {
     const int index = test_matrix_largest(small ? 1000 : EVEN);
-    small_limit = small ? 0.636 : 0;
+    small_limit = small ? 0.57 : 0;
     for (single = 0; single < 2; single++) {
       const merbit_type type = single ? MERBIT_F32 : MERBIT_F64;
       merbit_method method;
@@ -68,7 +68,7 @@ static void answers_are_remembered(void **state) {
       assert_non_null(strstr(line, "remembered: measured "));
     }
   }
-  small_limit = 0.636;
+  small_limit = 0.57;
 }
 
 /* Not for few products, nor against the user's wishes, nor where no method is near SCAN. */
@@ -94,7 +94,7 @@ static void who_does_not_measure(void **state) {
   small_limit = 0;
   assert_int_equal(measured(index, MERBIT_F64), MERBIT_METHOD_SCAN);
   assert_null(strstr(line, "measured"));
-  small_limit = 0.636;
+  small_limit = 0.57;
 }
 
 /* An entry under the right key that no version of the library has written. */
@@ -204,7 +204,7 @@ static void large_ones_of_other_kinds(void **state) {
          "even, short rows of doubles");
   choice(0, MERBIT_F32, MERBIT_SEMIRING_MIN_PLUS, MERBIT_METHOD_SCAN,
          "of those for semirings; runner-up merge");
-  small_limit = 0.636;
+  small_limit = 0.57;
 }
 
 /* Measuring makes a plan, takes it apart and makes it again: the same columns are hubs each

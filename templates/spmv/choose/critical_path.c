@@ -2,9 +2,14 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* The parts of forecasts, of the figures of plan->profile. The critical path is the longest row
- * if one lane, or one team of lanes, walks it alone. It counts even if all other rows have
- * equal lengths, and is part of the forecast of each method that does not cut rows. */
+/* The parts of forecasts, of the figures of plan->profile. A forecast is the time for streaming
+ * and gathering at once (mbi_choose_overlap), times a factor of the method, plus the launches
+ * after the first, plus the steps of the last rows. Factors and the exponent are fitted to 150
+ * products on an H100: matrices of 3 and 30 million nonzeros, f32 and f64.
+ *
+ * The critical path is the longest row if one lane, or one team of lanes, walks it alone. It
+ * counts even if all other rows have equal lengths, and is part of the forecast of each method
+ * that does not cut rows. */
 
 /* The part of the copy bandwidth at which products read their arrays, several at a time. */
 #define MBI_STREAM_SHARE 0.98
@@ -38,10 +43,10 @@ static double mbi_walk_load(const merbit_plan *plan) {
                                 : plan->profile->memory_load_seconds;
 }
 
-/* Returns the seconds for walking the plan's longest row, minus those of the shortest product,
- * which all forecasts leave out. A step takes `at_once` nonzeros and consists of `loads` loads,
- * each of which waits for the one before. (40,000 nonzeros by SLICED in f32, 8 per step,
- * columns and then x, take 5.5 ms on an H200.) */
+/* Returns the seconds for walking the plan's longest row, minus those of the shortest product
+ * (launch_seconds), which all forecasts leave out. A step takes `at_once` nonzeros and consists
+ * of `loads` loads, each of which waits for the one before. (40,000 nonzeros by SLICED in f32,
+ * 8 per step, columns and then x, take 5.5 ms on an H200.) */
 MBI_INTERNAL double mbi_walk(const merbit_plan *plan, double at_once, int loads) {
   return (double)plan->nonempty.longest / at_once * loads * mbi_walk_load(plan) -
          plan->profile->launch_seconds;
@@ -91,14 +96,15 @@ MBI_INTERNAL double mbi_choose_longer(double seconds, double walk) {
   return walk > seconds ? walk : seconds;
 }
 
-/* Returns the seconds for streaming and gathering at once. Each hides a part of the other: the
- * exponent is fitted to 150 products on an H100 whose two times are known. */
+/* Returns the seconds for streaming and gathering at once, from those that each takes alone.
+ * Each hides a part of the other: the result is at least the longer one, and at most the sum.
+ */
 MBI_INTERNAL double mbi_choose_overlap(double streaming, double gathering) {
   return pow(pow(streaming, 1.5) + pow(gathering, 1.5), 2 / 3.0);
 }
 
-/* Returns the seconds for the steps of a lane that has `count` nonzeros, at the end of which
- * nothing else is left to do. A step is as in mbi_walk. */
+/* Returns the seconds in which lanes walk the last rows, of `count` nonzeros each, `at_once` in
+ * a step of two loads as in mbi_walk. No other rows are left whose loads could hide theirs. */
 MBI_INTERNAL double mbi_walk_end(const merbit_plan *plan, double count, double at_once) {
   return count / at_once * 2 * mbi_walk_load(plan);
 }

@@ -115,8 +115,8 @@ static void is_about(const char *what, double seconds, double expected) {
   }
 }
 
-/* Each forecast by hand: all bytes once if all gathers hit the caches, launches, and the steps
- * of the last rows. */
+/* Compares forecasts with sums made by hand: all bytes once, since all gathers hit the caches,
+ * the launches after the first, and the steps of the last rows. */
 static void forecasts_without_gathers(void **state) {
   const double vectors = 2 * 8 * 4e6, values = 8 * 64e6, offsets = 4 * 4e6;
   merbit_plan plan;
@@ -127,6 +127,13 @@ static void forecasts_without_gathers(void **state) {
            0.97 * streamed(vectors + offsets + 4 * 64e6 + values) + 16 / 20.0 * 1e-6);
   is_about("sliced", mbi_sliced_cost(&plan),
            1.08 * streamed(vectors + 4 * 64e6 + values) + 16 / 4.0 * 1e-6);
+  is_about("binned", mbi_binned_cost(&plan),
+           streamed(vectors + 0.77 * (4.5 * 64e6 + 3 * values)) + 0.7 * 64e6 / 160e9 + 6e-6);
+  plan.nonempty.count--; /* one row is empty: y is written twice, and its list is read */
+  is_about("binned, empty rows", mbi_binned_cost(&plan),
+           streamed(2 * vectors + offsets + 0.77 * (4.5 * 64e6 + 3 * values)) +
+               0.7 * 64e6 / 160e9 + 6e-6);
+  plan.nonempty.count++;
   plan.nonempty.narrow = 1;
   is_about("narrow", mbi_sliced_cost(&plan),
            1.08 * streamed(vectors + 2 * 64e6 + values) + 16 / 4.0 * 1e-6);
@@ -140,6 +147,9 @@ static void forecasts_without_gathers(void **state) {
   plan.nonempty.slots = plan.device.nnz;
   is_about("floats", mbi_rows_cost(&plan),
            streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2) + 16 / 18.0 * 1e-6);
+  square_of(&plan, MERBIT_F64, 4000000, 1000000);
+  is_about("merge", mbi_method_find(MERBIT_METHOD_MERGE)->cuda->cost(&plan),
+           streamed(vectors + offsets + 12 * 1e6) + 6e-6);
 }
 
 /* Streaming and gathering hide a part of each other: never less than the longer of them, and

@@ -218,8 +218,9 @@ static double mbi_hubs_walk(const merbit_plan *plan) {
   return steps > 1 ? (steps - 1) * 2 * plan->profile->l2_load_seconds : 0;
 }
 
-/* Returns the seconds of a product. If rows are short, a single block per multiprocessor loses
- * more than hubs save (a star, ones in f64 on an H200: 224 us, SCAN 206). */
+/* Returns the seconds of a product: SCAN's without the gathers from hubs, and one launch more.
+ * If rows are short, a single block per multiprocessor loses more than hubs save (a star, ones
+ * in f64 on an H200: 224 us, SCAN 206). */
 MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors

@@ -83,9 +83,7 @@ MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
   const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;
 #if !MBK_EMPTY_ROWS
   const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));
-  if (ahead < count) {
-    mbk_prefetch(rows.y + rows.from + ahead);
-  }
+  mbk_prefetch_if(ahead < count, rows.y + rows.from + ahead);
   (void)row_id;
 #endif
   return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;

@@ -282,9 +282,9 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
       s->whole ? " with whole rows" : "", plan->streaming ? ", matrix past the caches" : "");
 }
 
-/* Returns the seconds of a product. Looking values up is slower here than streaming them: it
- * takes the given part of a gather from L2, since both are bound by the multiprocessors and
- * their clock. */
+/* Returns the seconds of a product, with the launch of the fix-up. Looking values up is slower
+ * here than streaming them: it takes the given part of a gather from L2, since both are bound
+ * by the multiprocessors and their clock. */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   double seconds = 1.08 * mbi_choose_overlap(t.vectors + t.lists + t.stream, t.gathers) +

@@ -306,6 +306,10 @@ MBK_DEVICE void mbk_release() {
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   (void)address;
 }
+template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {
+  (void)wanted;
+  (void)address;
+}
 
 #include "jit/complex.cuh"
 #endif // SIMT_DEVICE_CUH
