@@ -285,58 +285,64 @@ static void bench_add_transpose(bench_bench *b) {
   }
 }
 
+/* A plan on CUDA; those with a tuning only where they are named. */
+static void bench_add_method(bench_bench *b, const char *name, merbit_method method,
+                             int expected_calls, const char *tuning, int threads) {
+  bench_request request;
+  memset(&request, 0, sizeof request);
+  request.name = name;
+  request.cold = strcmp(name, "auto") == 0;
+  request.desc.method = method;
+  request.desc.expected_calls = expected_calls;
+  request.desc.tuning = tuning;
+  if (tuning != NULL && strcmp(b->lab->options->methods, "all") == 0) {
+    return;
+  }
+  if (method != MERBIT_METHOD_AUTO) {
+    request.desc.block_threads = threads != 0 ? threads : b->lab->options->block_threads;
+    request.desc.unchecked = 1;
+    if (tuning == NULL) {
+      request.desc.tuning = b->lab->options->tuning;
+    }
+  }
+  bench_add_products(b, &request);
+}
+
 /* auto: what a user gets without asking for anything, the arrays checked. light: the same for
- * one product. Then each method with its own choice of constants, or those of --tuning. */
+ * one product. Then each method of the library's table with its own choice of constants, or
+ * those of --tuning; MERBIT, blocks, several vectors and studies have functions of their own.
+ */
 static void bench_add_plans(bench_bench *b) {
   static const struct {
     const char *name;
     merbit_method method;
-    int expected_calls;
-    const char *tuning; /* those with one only where they are named */
-    int threads;        /* of a block; 0: --block-threads */
-  } list[] = {
-      {"auto", MERBIT_METHOD_AUTO, 0, NULL, 0},
-      {"light", MERBIT_METHOD_AUTO, 1, NULL, 0},
-      {"scan", MERBIT_METHOD_SCAN, 0, NULL, 0},
-      {"merge", MERBIT_METHOD_MERGE, 0, NULL, 0},
-      {"rows", MERBIT_METHOD_ROWS, 0, NULL, 0},
-      {"sliced", MERBIT_METHOD_SLICED, 0, NULL, 0},
-      {"binned", MERBIT_METHOD_BINNED, 0, NULL, 0},
-      {"hubs", MERBIT_METHOD_HUBS, 0, NULL, 0},
-      {"cb", MERBIT_METHOD_CB, 0, NULL, 0},
-      {"cb-listed", MERBIT_METHOD_CB, 0, "aggregate=1e-9", 0},
-      {"cb-plain", MERBIT_METHOD_CB, 0, "aggregate=1", 0},
-      {"cb-coo", MERBIT_METHOD_CB, 0, "coo_max=257 aggregate=1", 0},
-      {"cb-coo-balanced", MERBIT_METHOD_CB, 0, "coo_max=257 aggregate=1 balance=1", 256},
-      {"cb-t256", MERBIT_METHOD_CB, 0, "aggregate=0.15", 256},
-      {"cb-balanced", MERBIT_METHOD_CB, 0, "balance=1", 256},
-      {"cb-coo20", MERBIT_METHOD_CB, 0, "coo_max=20", 0},
-      {"cb-dense64", MERBIT_METHOD_CB, 0, "csr_max=64", 0},
-      {"cb-dense200", MERBIT_METHOD_CB, 0, "csr_max=200", 0},
-      {"cb-s64", MERBIT_METHOD_CB, 0, "steps=64", 0},
-      {"cb-s256", MERBIT_METHOD_CB, 0, "steps=256", 0}};
+    const char *tuning;
+    int threads; /* of a block; 0: --block-threads */
+  } tuned[] = {{"cb-listed", MERBIT_METHOD_CB, "aggregate=1e-9", 0},
+               {"cb-plain", MERBIT_METHOD_CB, "aggregate=1", 0},
+               {"cb-coo", MERBIT_METHOD_CB, "coo_max=257 aggregate=1", 0},
+               {"cb-coo-balanced", MERBIT_METHOD_CB, "coo_max=257 aggregate=1 balance=1", 256},
+               {"cb-t256", MERBIT_METHOD_CB, "aggregate=0.15", 256},
+               {"cb-balanced", MERBIT_METHOD_CB, "balance=1", 256},
+               {"cb-coo20", MERBIT_METHOD_CB, "coo_max=20", 0},
+               {"cb-dense64", MERBIT_METHOD_CB, "csr_max=64", 0},
+               {"cb-dense200", MERBIT_METHOD_CB, "csr_max=200", 0},
+               {"cb-s64", MERBIT_METHOD_CB, "steps=64", 0},
+               {"cb-s256", MERBIT_METHOD_CB, "steps=256", 0}};
+  const mbi_method *row;
   size_t i;
   int k;
-  for (i = 0; i < sizeof list / sizeof list[0]; i++) {
-    bench_request request;
-    memset(&request, 0, sizeof request);
-    request.name = list[i].name;
-    request.cold = i == 0;
-    request.desc.method = list[i].method;
-    request.desc.expected_calls = list[i].expected_calls;
-    request.desc.tuning = list[i].tuning;
-    if (list[i].tuning != NULL && strcmp(b->lab->options->methods, "all") == 0) {
-      continue;
+  bench_add_method(b, "auto", MERBIT_METHOD_AUTO, 0, NULL, 0);
+  bench_add_method(b, "light", MERBIT_METHOD_AUTO, 1, NULL, 0);
+  for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
+    if (row->cuda != NULL && row->number != MERBIT_METHOD_MERBIT &&
+        row->number < MERBIT_METHOD_BSR_ROWS &&
+        (row->takes & (MBI_OF_BLOCKS | MBI_TAKES_VECTORS_CUDA)) == 0) {
+      bench_add_method(b, row->name, row->number, 0, NULL, 0);
     }
-    if (list[i].method != MERBIT_METHOD_AUTO) {
-      request.desc.block_threads =
-          list[i].threads != 0 ? list[i].threads : b->lab->options->block_threads;
-      request.desc.unchecked = 1;
-      if (list[i].tuning == NULL) {
-        request.desc.tuning = b->lab->options->tuning;
-      }
-    }
-    bench_add_products(b, &request);
+  }
+  for (i = 0; i < sizeof tuned / sizeof tuned[0]; i++) {
+    bench_add_method(b, tuned[i].name, tuned[i].method, 0, tuned[i].tuning, tuned[i].threads);
   }
   bench_add_merge_variants(b);
   bench_add_orders(b);
