@@ -3710,7 +3710,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #define MBI_SOURCES_H
 
 #define MBI_SOURCES 77
-#define MBI_KERNEL_HASH "70a4535594cb1d036af00ecd93af70e348c50b7697528b38b0e41741ecee054a"
+#define MBI_KERNEL_HASH "be1b3973a803aa270de7198e89a9763a4ed49399a8ea1e26558bf71fd8da86d6"
 
 typedef struct mbi_source {
   const char *name;
@@ -5501,7 +5501,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
 "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
 "cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n}\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n"
+"asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n}\n\n\n\n"
 "template <class T> MBK_DEVICE void mbk_prefetch_if(bool wanted, const T *address) {\n"
 "asm volatile(\"{ .reg .pred p; setp.ne.u32 p, %1, 0; @p prefetch.global.L2 [%0]; }\"\n:\n"
 ": \"l\"(address), \"r\"((mbk_u32)wanted));\n}\n\n#include \"jit/complex.cuh\"\n\n#endif\n",
